@@ -214,6 +214,11 @@ impl<L: Leaf> Drive<L> {
         if self.completions.is_empty() { self.device.next_event().time() } else { Some(Time::ZERO) }
     }
 
+    /// Whether nobody waits for an answer.
+    pub fn is_idle(&self) -> bool {
+        self.free.len() == self.inside.len() && self.syncing.is_empty()
+    }
+
     /// Goes on to `now`, and hands over what has ended by then, with the time at which the model
     /// says so, where one does.
     ///

@@ -232,7 +232,9 @@ impl Clients {
     /// along: to wake a client that sleeps takes the system longer than all of it.
     fn await_next<L: Leaf>(&mut self, drive: &mut Drive<L>, clock: &Clock) -> io::Result<()> {
         let is_near = |due: &Time| clock.until(*due) <= AT_ONCE;
-        while let Some(due) = drive.next_event().filter(is_near) {
+        while !drive.is_idle()
+            && let Some(due) = drive.next_event().filter(is_near)
+        {
             while clock.now() < due {
                 std::hint::spin_loop();
             }
@@ -282,14 +284,18 @@ fn run<L: Leaf>(
             }
             asked = Instant::now();
         }
+        // What the device does by itself may come late, as nobody sees when: for a window that begins,
+        // say, nobody has to be awake in time.
+        let ends_before = if drive.is_idle() { Duration::ZERO } else { sleep.ends_before() };
         let mut due = drive.next_event().map(|due| clock.until(due));
         // There may be more to prepare, where nobody asks for anything.
-        if due.is_none_or(|due| due > sleep.ends_before())
+        if due.is_none_or(|due| due > ends_before)
             && (drive.device().prepare() || !is_alone && clients.lingers())
         {
             due = Some(Duration::ZERO);
         }
-        let ready = wait(server, &clients, due, &mut sleep)?;
+        let sleeps = due.map_or(ASK, |due| due.saturating_sub(ends_before)).min(ASK);
+        let ready = wait(server, &clients, sleeps, &mut sleep)?;
         if ready[0] {
             match listener.accept() {
                 Ok(stream) => {
@@ -376,16 +382,14 @@ fn show<L: Leaf>(look: Look, now: Time, drive: &mut Drive<L>, clients: &Clients,
     let _ = look.answer.send(snapshot);
 }
 
-/// Waits until a client or the listener has something, or `due` is over: asleep at first,
-/// then awake. Returns who has, the listener first, then those who wake the server, then
-/// what is outside.
+/// Sleeps until a client or the listener has something, or `sleeps` is over; returns who has, the
+/// listener first, then those who wake the server, then what is outside.
 fn wait(
     server: &Server,
     clients: &Clients,
-    due: Option<Duration>,
+    sleeps: Duration,
     sleep: &mut Sleep,
 ) -> io::Result<Vec<bool>> {
-    let sleeps = due.map_or(ASK, |due| due.saturating_sub(sleep.ends_before())).min(ASK);
     let flags = |client: &Connection| {
         let heard = if client.is_heard() { PollFlags::IN } else { PollFlags::empty() };
         heard | if client.session.output().is_empty() { PollFlags::empty() } else { PollFlags::OUT }

@@ -113,7 +113,9 @@ fn what_waits_of_a_client_that_has_gone_is_forgotten() {
     assert_eq!(drive.forget(0), 0);
     drive.device.room = 8;
     drive.offer(Time::ZERO);
+    assert!(!drive.is_idle());
     assert_eq!(answered(&mut drive, Time::ZERO), [2]);
+    assert!(drive.is_idle());
     assert_eq!(drive.data.taken(), 0);
 }
 
@@ -124,6 +126,7 @@ fn how_long_a_flush_waits_is_told_in_the_time_of_the_model() {
     let held_up = disk.held_up.lock().unwrap();
     assert!(drive.submit(Time::ZERO, 0, &ask(Kind::Flush, 5, 0)).is_none());
     assert!(answered(&mut drive, Time::ZERO).is_empty());
+    assert!(!drive.is_idle(), "it waits to be durable");
     drop(held_up);
     let hour = 3_600_000_000_000;
     while answered(&mut drive, Time(hour)).is_empty() {

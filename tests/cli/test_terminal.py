@@ -67,6 +67,39 @@ def test_who_reads_a_part_only_gets_no_traceback(saved):
     assert (done.stderr, done.stdout.count("\n")) == ("", 1)
 
 
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [
+        ("probe sim:ssd-d --out out", "model.json evidence.json probe.svg"),
+        (
+            "plan lifetime --capacity 1GB --rated-cycles 99 --gb-per-day 9 --waf 2 --seeds 1 "
+            "--out out/life.png",
+            "life.png",
+        ),
+        (
+            "plan tier --profile systor-low --requests 3000 --drive qlc-1xnm --model 1GiB "
+            "--policy base --seeds 1 --out out/tier.png",
+            "tier.png",
+        ),
+        ("steady {0}:fifo -o out/steady.png", "steady.png"),
+        ("run {1} --out out", "result.json tails.png"),
+    ],
+    ids=["probe", "plan lifetime", "plan tier", "steady", "run"],
+)
+def test_what_nobody_reads_on_is_saved(saved, small_toml, tmp_path, line, written):
+    (tmp_path / "out").mkdir()
+    words = [word.format(saved, small_toml) for word in line.split()]
+    command = [sys.executable, "-m", "flashkeel", *words]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        running.stdout.close()
+        said = running.stderr.read()
+    assert (running.returncode, said) == (1, "")
+    for name in written.split():
+        assert (tmp_path / "out" / name).stat().st_size > 100
+
+
 def test_a_disk_without_room_is_found_before_the_run(cli, small_toml, tmp_path, monkeypatch):
     usage = type("Usage", (), {"free": 1000})
     monkeypatch.setattr(storage.shutil, "disk_usage", lambda _: usage)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,6 +26,19 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     By itself click would write UTF-8 to a stream of ASCII.
     """
     click.echo(text, file=sys.stderr if err else sys.stdout, nl=nl)
+
+
+@contextmanager
+def saved_after(save: Callable[[], object]) -> Iterator[None]:
+    """Save what is shown within, also where nobody reads on.
+
+    It is shown first: what was found is not lost where it cannot be saved.
+    """
+    try:
+        yield
+        sys.stdout.flush()
+    finally:
+        save()
 
 
 DESTROY = click.option(

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from flashkeel import hierarchy
-from flashkeel.cli.common import Seed, console, echo, settings
+from flashkeel.cli.common import Seed, console, echo, saved_after, settings
 from flashkeel.hierarchy import Answer, Bounds, Outcome, Plan
 from flashkeel.media import Medium
 from flashkeel.output import files, hierarchy_plots, hierarchy_tables, lifetime_plots
@@ -210,15 +210,21 @@ def tier(**options: Any) -> None:  # noqa: ANN401
     with Bars(["plan tier"]) as bars:
         progress = partial(bars.update, 0)
         answer = plan.estimate(options["seeds"], options["seed"], options["jobs"], progress)
-    if options["form"] == "json":
+    if options["out"] is None:
+        _show(answer, bounds, options["form"])
+        return
+    with saved_after(lambda: hierarchy_plots.save(answer, bounds, options["out"])):
+        _show(answer, bounds, options["form"])
+    if options["form"] == "table":
+        echo(f"Picture: {options['out']}")
+
+
+def _show(answer: Answer, bounds: Bounds, form: str) -> None:
+    if form == "json":
         result = to_object(answer, bounds)
         echo(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False))
     else:
         _print(answer, bounds)
-    if options["out"] is not None:
-        hierarchy_plots.save(answer, bounds, options["out"])
-        if options["form"] == "table":
-            echo(f"Picture: {options['out']}")
 
 
 def _plan(options: Mapping[str, Any]) -> Plan:

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import click
 
-from flashkeel.cli.common import DESTROY, Number, Seed, console, echo, split_assignment
+from flashkeel.cli.common import DESTROY, Number, Seed, console, echo, saved_after, split_assignment
 from flashkeel.output import files, probe_plots, probe_tables
 from flashkeel.output.progress import Bars
-from flashkeel.ssdcheck import Drive
+from flashkeel.ssdcheck import Diagnosis, Drive
+
+_FILES = ("model.json", "evidence.json", probe_plots.FILE)
 
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
@@ -69,22 +71,30 @@ def probe(
         out.mkdir(parents=True, exist_ok=True)
     with Bars([target]) as bars:
         found = drive.probe(seed, not no_cache, partial(bars.update, 0), within)
-    # Shown before it is saved: where that fails, nobody has to overwrite a drive again.
+    if out is None:
+        _print(found, form)
+        return
+    with saved_after(lambda: _save(found, out)):
+        _print(found, form)
+    if form == "table":
+        for name in _FILES:
+            echo(f"Saved: {out / name}")
+
+
+def _print(found: Diagnosis, form: str) -> None:
     if form == "json":
         echo(found.to_json())
-    else:
-        screen = console()
-        for table in probe_tables.diagnosis(found):
-            screen.print(table)
-    if out is None:
         return
-    saved = [out / "model.json", out / "evidence.json", out / probe_plots.FILE]
-    files.write(saved[0], found.to_json() + "\n")
-    files.write(saved[1], json.dumps(found.evidence) + "\n")
-    probe_plots.save(found, saved[2])
-    if form == "table":
-        for path in saved:
-            echo(f"Saved: {path}")
+    screen = console()
+    for table in probe_tables.diagnosis(found):
+        screen.print(table)
+
+
+def _save(found: Diagnosis, out: Path) -> None:
+    model, evidence, picture = (out / name for name in _FILES)
+    files.write(model, found.to_json() + "\n")
+    files.write(evidence, json.dumps(found.evidence) + "\n")
+    probe_plots.save(found, picture)
 
 
 def assignments(sets: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from flashkeel import reproduce as reproduction
-from flashkeel.cli.common import Seed, console, echo
+from flashkeel.cli.common import Seed, console, echo, saved_after
 from flashkeel.output.progress import Bars
 from flashkeel.reproduce import report, works
 from flashkeel.reproduce.claims import Claim, Study
@@ -86,13 +86,14 @@ def reproduce(
             verdicts = measure(ids, session)
         except reproduction.Unfinished as error:
             verdicts, unfinished = error.verdicts, error
-    # Before anything is saved: a disk that is full loses no verdict.
-    if form == "json":
-        echo(report.to_json(verdicts))
-    else:
-        console().print(report.table(verdicts))
-    for path in report.save(verdicts, out) if out is not None else []:
-        if form == "table":
+    written: list[Path] = []
+    with saved_after(lambda: written.extend(report.save(verdicts, out) if out is not None else ())):
+        if form == "json":
+            echo(report.to_json(verdicts))
+        else:
+            console().print(report.table(verdicts))
+    if form == "table":
+        for path in written:
             echo(f"Wrote {path}")
     if unfinished is not None:
         raise unfinished

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from flashkeel.cli.common import DESTROY, Seed, console, echo
+from flashkeel.cli.common import DESTROY, Seed, console, echo, saved_after
 from flashkeel.cli.finding import find
 from flashkeel.experiment import identity
 from flashkeel.output.progress import Bars
@@ -96,15 +95,12 @@ def run(
             destroy=destroy,
             progress=bars.update,
         )
-    # What was measured is shown before anything can go wrong with saving it, and saved
-    # where nobody reads on.
-    try:
+    if out is None:
         _print(result, form)
-        sys.stdout.flush()
-    finally:
-        if out is not None:
-            result.save(out, overwrite)
-    if out is not None and form == "table":
+        return
+    with saved_after(lambda: result.save(out, overwrite)):
+        _print(result, form)
+    if form == "table":
         from flashkeel.output import plots
 
         echo(f"Results: {out / storage.RESULT}\nPicture: {out / plots.FILES[0]}")

@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from flashkeel import steadiness
-from flashkeel.cli.common import Number, console, echo, out_file, refuse_no_picture
+from flashkeel.cli.common import Number, console, echo, out_file, refuse_no_picture, saved_after
 from flashkeel.cli.results import load_runs
 from flashkeel.output import files, steady_plots, tables
 from flashkeel.run import Run
-from flashkeel.steadiness import Criterion
+from flashkeel.steadiness import Criterion, Steadiness
 
 
 @click.command()
@@ -63,19 +63,29 @@ def steady(
     runs = load_runs(result)
     length_s = window_s / steadiness.WINDOW if window_s else None
     found = [steadiness.assess(run, tracked, chosen, length_s) for run in runs]
+    if path is None:
+        _show(runs, found, chosen, form)
+        return
+    with saved_after(lambda: _save(runs, found, path)):
+        _show(runs, found, chosen, form)
+    if form == "table":
+        echo(f"Wrote {path}")
+
+
+def _show(runs: list[Run], found: list[Steadiness], criterion: Criterion | None, form: str) -> None:
     if form == "json":
-        rows = [_as_json(*pair, chosen) for pair in zip(runs, found, strict=True)]
+        rows = [_as_json(*pair, criterion) for pair in zip(runs, found, strict=True)]
         echo(json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        console().print(tables.steady(runs, found, chosen))
-    if path is not None:
-        with files.whole(path) as place:
-            steady_plots.convergence(runs, found).savefig(place, dpi=130)
-        if form == "table":
-            echo(f"Wrote {path}")
+        console().print(tables.steady(runs, found, criterion))
 
 
-def _as_json(run: Run, found: steadiness.Steadiness, criterion: Criterion | None) -> dict[str, Any]:
+def _save(runs: list[Run], found: list[Steadiness], path: Path) -> None:
+    with files.whole(path) as place:
+        steady_plots.convergence(runs, found).savefig(place, dpi=130)
+
+
+def _as_json(run: Run, found: Steadiness, criterion: Criterion | None) -> dict[str, Any]:
     """Return fio's ``steadystate`` object, with SNIA's two shares beside."""
     window = found.reached or found.last
     data = {} if window is None else _window(window, criterion)

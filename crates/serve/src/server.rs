@@ -384,12 +384,7 @@ fn show<L: Leaf>(look: Look, now: Time, drive: &mut Drive<L>, clients: &Clients,
 
 /// Sleeps until a client or the listener has something, or `sleeps` is over; returns who has, the
 /// listener first, then those who wake the server, then what is outside.
-fn wait(
-    server: &Server,
-    clients: &Clients,
-    sleeps: Duration,
-    sleep: &mut Sleep,
-) -> io::Result<Vec<bool>> {
+fn wait(server: &Server, clients: &Clients, sleeps: Duration, sleep: &mut Sleep) -> io::Result<Vec<bool>> {
     let flags = |client: &Connection| {
         let heard = if client.is_heard() { PollFlags::IN } else { PollFlags::empty() };
         heard | if client.session.output().is_empty() { PollFlags::empty() } else { PollFlags::OUT }

@@ -97,6 +97,8 @@ class Measured:
     """None where nothing is written."""
     nvm_years: float | None
     """Of so much NVM as holds data."""
+    behind: float
+    """How many times as long as the traffic it took: above 1 where it fell behind."""
 
 
 @dataclass(frozen=True)
@@ -286,18 +288,14 @@ class Plan:
         runs = _runs(plans, consecutive(seed, seeds), jobs, progress)
         if not any(run.classes() for of_plan in runs for run in of_plan):
             raise InputError(_NO_TRAFFIC)
+        # All see the same traffic, and what falls behind is at it for longer.
+        lasts_ns = [min(map(_duration_ns, of_seed)) for of_seed in zip(*runs, strict=True)]
         outcomes = [
-            self._outcome(choice, one, plan, of_plan)
+            self._outcome(choice, one, plan, of_plan, lasts_ns)
             for (one, choice), plan, of_plan in zip(choices, plans, runs, strict=True)
         ]
-        every = [run for of_plan in runs for run in of_plan]
-        return Answer(
-            self,
-            outcomes,
-            footprint,
-            max(map(_duration_ns, every)),
-            any(run.synthetic for run in every),
-        )
+        is_synthetic = any(run.synthetic for of_plan in runs for run in of_plan)
+        return Answer(self, outcomes, footprint, max(lasts_ns), is_synthetic)
 
     def _workload(self) -> dict[str, Any]:
         counted = {} if self.requests is None else {"requests": self.requests}
@@ -365,7 +363,12 @@ class Plan:
         return error
 
     def _outcome(
-        self, choice: Choice, sold: Sold, plan: Mapping[str, Any], runs: Sequence[Run]
+        self,
+        choice: Choice,
+        sold: Sold,
+        plan: Mapping[str, Any],
+        runs: Sequence[Run],
+        lasts_ns: Sequence[float],
     ) -> Outcome:
         nvm_bytes = 0
         for device in plan["config"]["stack"]["devices"]:
@@ -377,13 +380,18 @@ class Plan:
             sold.capacity,
             self.prices.of(choice.drive, sold.capacity),
             self.prices.of(self.nvm.preset, 1e9),
-            [self._measured(choice, sold, run, nvm_bytes) for run in runs],
+            [
+                self._measured(choice, sold, run, nvm_bytes, ns)
+                for run, ns in zip(runs, lasts_ns, strict=True)
+            ],
             list(dict.fromkeys(note for run in runs for note in run.data["notes"])),
         )
 
-    def _measured(self, choice: Choice, sold: Sold, run: Run, nvm_bytes: int) -> Measured:
+    def _measured(
+        self, choice: Choice, sold: Sold, run: Run, nvm_bytes: int, lasts_ns: float
+    ) -> Measured:
         tiers = run.data["stack"]["tiers"]
-        days = _duration_ns(run) / DAY_NS
+        days = lasts_ns / DAY_NS
         inner, outer = tiers["0"], tiers.get("1", tiers["0"])
         ssd = inner["lower"]["bytes_written"] / days
         nvm = inner["upper"]["bytes_written"] / days if choice.size else 0.0
@@ -401,6 +409,7 @@ class Plan:
             nvm_bytes_per_day=nvm,
             ssd_years=_years(sold.endurance_bytes(run.data.get("waf")), ssd),
             nvm_years=_years(self._nvm_endurance(run, nvm_bytes), nvm),
+            behind=_duration_ns(run) / lasts_ns,
         )
 
     def _nvm_endurance(self, run: Run, nvm_bytes: int) -> float:

@@ -49,6 +49,27 @@ def test_tables_fit_a_terminal_and_a_picture_is_written(cli, trace, tmp_path):
     assert "10.0 s of traffic over and over" in found.out
 
 
+def test_days_are_the_traffic_s_where_a_row_falls_behind(cli, tmp_path):
+    # A second that the drive takes many for: reads from all over it, writes that stay in the NVM.
+    lines = (
+        (n * 200, "Write" if n % 4 == 0 else "Read", n * 7919 % 16384 << 12, 4096)
+        for n in range(50_000)
+    )
+    fast = recording(tmp_path / "fast.csv", lines)
+    few = ("--seeds", "1", "--policy", "base", "--policy", "nlcwip", "--size", "100%")
+    outcome = plan(cli, *DRIVE, *few, "--dram", "1%", "--trace", fast, *SHORT)
+    assert outcome.status == 0
+    found = json.loads(plan(cli, *DRIVE, *few, "--dram", "1%", "--trace", fast, *SHORT, *JSON).out)
+    behind = [one["behind"] for one in found["outcomes"]]
+    assert min(behind) == 1 and max(behind) > 2
+    seconds = found["duration_ns"] / 1e9
+    assert f"{seconds:.3g}" in outcome.out.replace(",", "")
+    base = found["outcomes"][0]
+    written = base["ssd_bytes_per_day"] * seconds / 86_400
+    assert 12_000 * 4096 * 0.5 < written < 12_600 * 4096
+    assert "Some rows fall behind" in outcome.out
+
+
 def test_json_has_each_choice_under_each_seed(cli, trace):
     found = json.loads(plan(cli, *DRIVE, *FEW, *SHORT, *JSON, "--trace", trace).out)
     base, *others = found["outcomes"]

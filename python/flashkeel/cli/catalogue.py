@@ -21,7 +21,7 @@ def list_(
 ) -> None:
     """List what is built in, one a line.
 
-    Presets are those of devices; `tiers` are sets of policies that a tier can be based on.
+    Presets are those of SSDs and NVMs; `tiers` are sets of policies that a tier can be based on.
     A policy stands after what it decides.
     """
     if kind == "sweeps":
@@ -37,7 +37,7 @@ def list_(
 @click.command()
 @click.argument("name")
 def show(name: str) -> None:
-    """Print a built-in preset, profile, experiment or sweep as TOML."""
+    """Print what is built in as TOML: a preset, set of a tier, profile, experiment or sweep."""
     try:
         text = _core.show(name)
     except InputError:

@@ -323,6 +323,7 @@ def _of(outcome: Outcome, bounds: Bounds) -> dict[str, Any]:
         "nvm_bytes_per_day",
         "ssd_years",
         "nvm_years",
+        "behind",
     )
     sizes = [one.read_by_size_ns for one in outcome.measured]
     return {

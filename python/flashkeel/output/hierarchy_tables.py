@@ -10,6 +10,9 @@ from flashkeel.hierarchy import BASE, DAY_NS, Answer, Bounds, Outcome
 from flashkeel.media import YEAR_DAYS
 from flashkeel.output import units
 
+_BEHIND = 1.05
+"""Rows that take so many times as long as the traffic have fallen behind."""
+
 MISSED = "!"
 """Stands beside what is beyond a bound."""
 
@@ -127,6 +130,12 @@ def warnings(answer: Answer, bounds: Bounds) -> list[str]:
         f"Days and years are {units.duration(answer.duration_ns)} of traffic over and over; "
         f"a year is {units.count(times)} times as long."
     ]
+    behind = max(one.behind for outcome in answer.outcomes for one in outcome.measured)
+    if behind >= _BEHIND:
+        found.append(
+            f"Some rows fall behind and take up to {units.significant(behind)} times as long as "
+            "the traffic: their latencies say how long the traffic is, and not what the drive does."
+        )
     presets = dict.fromkeys(medium.preset for medium in (*plan.drives, plan.nvm))
     unpriced = [preset for preset in presets if plan.prices.of(preset, 1.0) is None]
     if unpriced:

@@ -147,7 +147,7 @@ pub struct DeviceInfo {
 /// # Errors
 /// The first thing that is wrong with the file, or that `watch` breaks off.
 pub fn info(trace: &Trace, watch: &mut Watch<'_>) -> Result<TraceInfo, Stopped> {
-    let opened = trace.open_file()?;
+    let opened = trace.open_file(false)?;
     let (format, compression, file) = (opened.format, opened.compression, opened.file.clone());
     let (progress, mut pulse) = (opened.progress.clone(), Pulse::new(watch));
     let mut input = Ordered::new(opened, trace.reorder, trace.zero_length);

@@ -5,7 +5,7 @@ use std::path::Path;
 use flashkeel_engine::Time;
 
 use crate::trace::DeviceSpaces;
-use crate::writers::{WriterName, Written, conversion, refuse_overwriting, save};
+use crate::writers::{ALTERED, WriterName, Written, conversion, refuse_overwriting, save_measured};
 use crate::{Arrival, Basis, Counts, Source, Stopped, Trace, Watch, WorkloadError};
 
 const BATCH: usize = 1024;
@@ -49,7 +49,7 @@ pub fn merge(
         }
         let reach = if spaces == DeviceSpaces::Separate { reach(trace, watch)? } else { 0 };
         parts.push(Part {
-            source: trace.open_whole(&conversion(), watch)?,
+            source: trace.open_whole(&conversion(), true, watch)?,
             batch: Vec::new(),
             at: 0,
             base,
@@ -64,12 +64,21 @@ pub fn merge(
     for part in &mut parts {
         part.refill()?;
     }
-    save(&mut Merged { parts, counts: Counts::default(), notes: Vec::new() }, format, out, watch)
+    let is_measured = |part: &Part| part.source.responses().iter().any(|ns| *ns > 0);
+    let left_out = if traces.iter().any(Trace::is_altered) {
+        Some(ALTERED)
+    } else if !parts.iter().all(is_measured) {
+        Some("not all of the traces have them")
+    } else {
+        None
+    };
+    let (counts, notes, responses) = (Counts::default(), Vec::new(), Vec::new());
+    save_measured(&mut Merged { parts, counts, notes, responses }, format, left_out, out, watch)
 }
 
 /// How far a trace reaches, in sectors.
 fn reach(trace: &Trace, watch: &mut Watch<'_>) -> Result<u64, Stopped> {
-    let mut source = trace.open_whole(&conversion(), watch)?;
+    let mut source = trace.open_whole(&conversion(), false, watch)?;
     let (mut batch, mut reach) = (Vec::new(), 0);
     loop {
         source.fill(&mut batch, BATCH)?;
@@ -114,11 +123,14 @@ struct Merged {
     parts: Vec<Part>,
     counts: Counts,
     notes: Vec<String>,
+    /// What each arrival of the last batch took.
+    responses: Vec<u64>,
 }
 
 impl Source for Merged {
     fn fill(&mut self, batch: &mut Vec<Arrival>, limit: usize) -> Result<(), WorkloadError> {
         batch.clear();
+        self.responses.clear();
         while batch.len() < limit {
             let times =
                 self.parts.iter().enumerate().filter_map(|(index, part)| Some((part.time_ns()?, index)));
@@ -127,6 +139,7 @@ impl Source for Merged {
             let mut arrival = part.batch[part.at];
             arrival.time = Time(time_ns);
             arrival.lba.0 += part.base;
+            self.responses.push(part.source.responses().get(part.at).copied().unwrap_or(0));
             part.at += 1;
             part.refill()?;
             batch.push(arrival);
@@ -156,5 +169,9 @@ impl Source for Merged {
 
     fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    fn responses(&self) -> &[u64] {
+        &self.responses
     }
 }

@@ -44,6 +44,12 @@ pub trait Source {
 
     /// Assumptions that every result must show, such as an assumed time unit.
     fn notes(&self) -> &[String];
+
+    /// What each arrival of the last batch took when it was recorded, in nanoseconds, 0 where
+    /// that was not measured; none at all where it is not known or was not asked for.
+    fn responses(&self) -> &[u64] {
+        &[]
+    }
 }
 
 /// What a workload rests on.

@@ -30,7 +30,7 @@ impl Load for Recorded {
         let file = self.trace.path.display().to_string();
         let refuse = |message: &str| Err(WorkloadError::file(&file, message).into());
         // Every address is there, as is every request as it was asked for.
-        let mut source = self.trace.open_whole(&conversion(), watch)?;
+        let mut source = self.trace.open_whole(&conversion(), false, watch)?;
         let mut pulse = Pulse::new(watch);
         let (mut written, mut batch, mut last) = (vec![0.0], Vec::new(), 0);
         let mut sampler = Sampler::new();

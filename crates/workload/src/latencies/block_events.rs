@@ -90,6 +90,7 @@ impl Events {
             columns: None,
             is_forced: true,
             times: Times::Recorded,
+            responses: false,
         };
         let name = FormatName::parse(format).expect("it is one of ours");
         let mut opened = readers::open(path, Some(name), &reader_options)?;

@@ -167,6 +167,7 @@ fn submissions(
         columns: None,
         is_forced: false,
         times: Times::Recorded,
+        responses: false,
     };
     let input = Input::open(iolog)?;
     if input.head().starts_with(b"fio version 2") {

@@ -18,7 +18,14 @@ pub(super) fn read(
 ) -> Result<LatencyLog, Stopped> {
     let format = FormatName::parse("etw").expect("it is one of ours");
     let open = |times| {
-        let options = ReaderOptions { time_unit: None, action: None, columns: None, is_forced: true, times };
+        let options = ReaderOptions {
+            time_unit: None,
+            action: None,
+            columns: None,
+            is_forced: true,
+            times,
+            responses: false,
+        };
         readers::open(path, Some(format), &options)
     };
     let (mut issued, mut completed) = (open(Times::Issued)?, open(Times::Recorded)?);

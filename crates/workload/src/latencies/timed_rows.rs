@@ -32,7 +32,9 @@ pub(super) fn read(
             passed_over += 1;
             continue;
         }
-        if let Some(latency_ns) = table.latency_ns(line).map_err(|message| refuse(item, message))? {
+        if let Some(latency_ns) =
+            table.latency_ns(line, record.time_ns).map_err(|message| refuse(item, message))?
+        {
             all.push((record.device, (record, latency_ns)));
         }
     }

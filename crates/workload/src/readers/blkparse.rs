@@ -184,7 +184,10 @@ fn parse<'a>(
     let Some(operation) = operation(rwbs) else { return Ok(None) };
     let device = devices.index(event.device).map_err(|why| DEVICE.refuse(why))?;
     let record = |operation, offset, bytes| {
-        Ok(Some((Record { time_ns: event.time_ns, item, device, operation, offset, bytes }, rwbs)))
+        Ok(Some((
+            Record { time_ns: event.time_ns, item, device, operation, offset, bytes, response_ns: 0 },
+            rwbs,
+        )))
     };
     let first = rest.next().unwrap_or_default();
     if rwbs.starts_with(b"F") && (first.is_empty() || first.starts_with(b"[")) {

@@ -305,8 +305,15 @@ impl Blktrace {
         .expect("a string takes what is written");
         let device = self.devices.index(self.name.as_bytes())?;
         let item = ((event.cpu as u64) << CPU_AT | event.byte) + 1;
-        let record =
-            |offset, bytes| Record { time_ns: event.time_ns, item, device, operation, offset, bytes };
+        let record = |offset, bytes| Record {
+            time_ns: event.time_ns,
+            item,
+            device,
+            operation,
+            offset,
+            bytes,
+            response_ns: 0,
+        };
         if operation == Operation::Flush {
             return Ok(record(0, 0));
         }

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use flashkeel_config::did_you_mean;
 use flashkeel_engine::{Operation, Span};
 
-use super::table::{Column, MOST_COLUMNS, Table, TableReader, Word, unknown_operation, word};
+use super::table::{Column, Latency, MOST_COLUMNS, Table, TableReader, Word, unknown_operation, word};
 use crate::input::Input;
 use crate::names::{self, Meaning};
 use crate::readers::{Format, Reader, ReaderOptions};
@@ -107,6 +107,18 @@ fn by_names(head: &[u8]) -> Option<String> {
     Some(text)
 }
 
+/// What says how long requests took, where the first line names it.
+fn latency_by_names(head: &[u8]) -> Option<Latency> {
+    let (_, names) = names::header(head)?;
+    let find = |wanted| names::find(&names, wanted).ok().flatten().filter(|column| column.at < MOST_COLUMNS);
+    // As in a log of latencies, which times say more than what was made of them.
+    match (find(Meaning::Completed), find(Meaning::Latency)) {
+        (Some(column), _) => Some(Latency::Completed(column.at, column.scale)),
+        (None, Some(column)) => column.scale.map(|ns| Latency::Took(column.at, ns)),
+        (None, None) => None,
+    }
+}
+
 fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, WorkloadError> {
     options.refuse_action(FORMAT.name)?;
     let refuse = |why: String| WorkloadError::key(KEY, why);
@@ -121,6 +133,10 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
             WorkloadError::at(&input.file, Location::Line(1), format!("{why}; {remedy}"))
         }
     })?;
+    let table = match options.columns {
+        Some(_) => table,
+        None => options.asked(Table { latency: latency_by_names(input.head()), ..table }),
+    };
     if options.time_unit.is_some() {
         return Ok(TableReader::boxed(input, table, Vec::new()));
     }

@@ -144,6 +144,10 @@ impl Reader for Etw {
         &self.devices
     }
 
+    fn has_responses(&self) -> bool {
+        self.times == Times::Issued
+    }
+
     fn tick_ns(&self) -> Option<u64> {
         Some(self.tick_ns)
     }
@@ -258,11 +262,13 @@ fn parse(
             .ok_or_else(|| refuse(column, "too large for a time in nanoseconds".into()))
     };
     let mut time_ns = ns_of(TIME)?;
+    let mut response_ns = 0;
     if positions[ELAPSED].is_some() {
+        response_ns = ns_of(ELAPSED)?;
         time_ns = time_ns
             .checked_add(ISSUED_BEFORE_NS)
             .ok_or_else(|| refuse(TIME, "too large for a time in nanoseconds".into()))?
-            .checked_sub(ns_of(ELAPSED)?)
+            .checked_sub(response_ns)
             .ok_or_else(|| refuse(ELAPSED, "issued over an hour before the trace began".into()))?;
     }
     if number(found[DISK]).is_none() {
@@ -279,7 +285,7 @@ fn parse(
     if offset.checked_add(bytes).is_none() {
         return Err(refuse(OFFSET, "offset and size lie beyond any 64-bit address".into()));
     }
-    Ok(Record { time_ns, item: 0, device, operation, offset, bytes })
+    Ok(Record { time_ns, item: 0, device, operation, offset, bytes, response_ns })
 }
 
 /// A whole number, hexadecimal after `0x` and decimal otherwise.

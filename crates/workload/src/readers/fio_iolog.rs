@@ -152,12 +152,20 @@ fn parse(line: &[u8], item: u64, clock: &mut Clock, devices: &mut Devices) -> Re
     };
     let device = devices.index(name).map_err(|why| name_field.refuse(why))?;
     if operation == Operation::Flush {
-        return Ok(Some(Record { time_ns: now_ns, item, device, operation, offset: 0, bytes: 0 }));
+        return Ok(Some(Record {
+            time_ns: now_ns,
+            item,
+            device,
+            operation,
+            offset: 0,
+            bytes: 0,
+            response_ns: 0,
+        }));
     }
     let ((offset_field, offset), (length_field, length)) = (some(offset)?, some(length)?);
     let (offset, bytes) = (offset_field.number(offset)?, length_field.number(length)?);
     if offset.checked_add(bytes).is_none() {
         return Err(offset_field.refuse("offset and length lie beyond any 64-bit address"));
     }
-    Ok(Some(Record { time_ns: now_ns, item, device, operation, offset, bytes }))
+    Ok(Some(Record { time_ns: now_ns, item, device, operation, offset, bytes, response_ns: 0 }))
 }

@@ -114,6 +114,8 @@ pub(crate) struct ReaderOptions {
     pub is_forced: bool,
     /// Which times count, of a format with several.
     pub times: Times,
+    /// Whether to read what requests took, where the format says that.
+    pub responses: bool,
 }
 
 impl ReaderOptions {
@@ -127,6 +129,11 @@ impl ReaderOptions {
             Some(unit) => Ok(unit.as_ns()),
             None => Ok(default_ns),
         }
+    }
+
+    /// A table of what is to be read: what requests took only where it is asked for.
+    pub(crate) fn asked(&self, table: Table) -> Table {
+        Table { latency: table.latency.filter(|_| self.responses), ..table }
     }
 
     pub(crate) fn refuse_time_unit(&self, format: &str) -> Result<(), WorkloadError> {
@@ -164,6 +171,8 @@ pub(crate) struct Record {
     pub offset: u64,
     /// Length in bytes; `offset + bytes` fits 64 bits.
     pub bytes: u64,
+    /// What it took; 0 where that was not measured or not asked for.
+    pub response_ns: u64,
 }
 
 impl Ord for Record {
@@ -178,6 +187,7 @@ impl Ord for Record {
                 it.operation,
                 it.offset,
                 it.bytes,
+                it.response_ns,
             )
         };
         key(self).cmp(&key(other))
@@ -192,8 +202,15 @@ impl PartialOrd for Record {
 
 impl Record {
     /// Nothing, to be filled.
-    pub const EMPTY: Record =
-        Record { time_ns: 0, item: 0, device: 0, operation: Operation::Read, offset: 0, bytes: 0 };
+    pub const EMPTY: Record = Record {
+        time_ns: 0,
+        item: 0,
+        device: 0,
+        operation: Operation::Read,
+        offset: 0,
+        bytes: 0,
+        response_ns: 0,
+    };
 }
 
 /// Reads one trace, request by request.
@@ -205,6 +222,11 @@ pub(crate) trait Reader {
 
     /// The devices met so far.
     fn devices(&self) -> &Devices;
+
+    /// Whether it reads what requests took.
+    fn has_responses(&self) -> bool {
+        false
+    }
 
     /// Where the line or record `item` is.
     fn place(&self, item: u64) -> Location {

@@ -3,7 +3,7 @@
 //!
 //! Timestamps are Windows file times (100 ns), offset and size are bytes, and
 //! a device is named `hostname.disk`. A replay does not use the
-//! recorded response time; a log of latencies does.
+//! recorded response time; a log of latencies and a conversion do.
 //! Other collections have the same columns with times in another unit, with
 //! decimals too: `time_unit` says which.
 
@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use flashkeel_engine::Operation;
 
-use super::table::{Column, Table, TableReader, Word, word};
+use super::table::{Column, Latency, Table, TableReader, Word, word};
 use crate::calendar::calendar_ns;
 use crate::readers::{DETECTION_LINES, Format};
 use crate::text::{Separator, lines, scaled};
@@ -34,7 +34,7 @@ pub(super) const TABLE: Table = Table {
     length_bytes: 1,
     operation: Column::At(3, Cow::Borrowed(WORDS)),
     numbers: &[2],
-    latency: Some((6, TICK_NS)),
+    latency: Some(Latency::Took(6, TICK_NS)),
 };
 
 pub(super) const FORMAT: Format = Format {
@@ -43,7 +43,8 @@ pub(super) const FORMAT: Format = Format {
     matches,
     open: |input, options| {
         options.refuse_action(FORMAT.name)?;
-        Ok(TableReader::boxed(input, Table { tick_ns: options.tick_ns(TICK_NS)?, ..TABLE }, Vec::new()))
+        let table = options.asked(TABLE.in_ticks(options.tick_ns(TICK_NS)?));
+        Ok(TableReader::boxed(input, table, Vec::new()))
     },
 };
 

@@ -88,7 +88,15 @@ impl Reader for Oracle {
         let refuse = |message| WorkloadError::at(&self.file, self.place(item), message);
         match (u64::from(raw.time).checked_mul(self.tick_ns), range) {
             (Some(time_ns), Ok((offset, bytes))) if offset.checked_add(bytes).is_some() => {
-                *next = Record { time_ns, item, device: 0, operation: Operation::Read, offset, bytes };
+                *next = Record {
+                    time_ns,
+                    item,
+                    device: 0,
+                    operation: Operation::Read,
+                    offset,
+                    bytes,
+                    response_ns: 0,
+                };
                 Ok(true)
             }
             (None, _) => Err(refuse(format!("time {} is too large for nanoseconds", raw.time))),

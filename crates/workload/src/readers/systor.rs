@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use flashkeel_engine::Operation;
 
-use super::table::{Column, Table, TableReader, Word, word};
+use super::table::{Column, Latency, Table, TableReader, Word, word};
 use crate::readers::Format;
 use crate::text::Separator;
 
@@ -31,7 +31,7 @@ pub(super) const TABLE: Table = Table {
     length_bytes: 1,
     operation: Column::At(2, Cow::Borrowed(WORDS)),
     numbers: &[3],
-    latency: Some((1, TICK_NS)),
+    latency: Some(Latency::Took(1, TICK_NS)),
 };
 
 pub(super) const FORMAT: Format = Format {
@@ -40,6 +40,7 @@ pub(super) const FORMAT: Format = Format {
     matches: |_, head| TABLE.matches(head),
     open: |input, options| {
         options.refuse_action(FORMAT.name)?;
-        Ok(TableReader::boxed(input, Table { tick_ns: options.tick_ns(TICK_NS)?, ..TABLE }, Vec::new()))
+        let table = options.asked(TABLE.in_ticks(options.tick_ns(TICK_NS)?));
+        Ok(TableReader::boxed(input, table, Vec::new()))
     },
 };

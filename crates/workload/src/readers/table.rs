@@ -36,9 +36,17 @@ pub(crate) struct Table {
     pub operation: Column,
     /// Further columns that are whole numbers.
     pub numbers: &'static [usize],
-    /// Which column says what a request took, and nanoseconds of a whole one there; read
-    /// by who asks for it only.
-    pub latency: Option<(usize, u64)>,
+    /// Which column says what a request took; read by who asks for it only.
+    pub latency: Option<Latency>,
+}
+
+/// What a column says of how long a request took.
+#[derive(Clone, Copy)]
+pub(crate) enum Latency {
+    /// This many nanoseconds a whole one.
+    Took(usize, u64),
+    /// When it completed, so many nanoseconds a whole one; of a calendar without them.
+    Completed(usize, Option<u64>),
 }
 
 /// Where the operation of a line is.
@@ -181,23 +189,43 @@ impl Table {
         let range = offset.checked_mul(self.offset_bytes).zip(length.checked_mul(self.length_bytes));
         match range {
             Some((start, bytes)) if start.checked_add(bytes).is_some() => {
-                *next = Record { time_ns, item, device, operation, offset: start, bytes };
+                *next = Record { time_ns, item, device, operation, offset: start, bytes, response_ns: 0 };
                 Ok(true)
             }
             _ => Err(self.refuse(self.offset, self.beyond(offset, length))),
         }
     }
 
-    /// What the request of a line took, in nanoseconds, where a column says that.
-    pub(crate) fn latency_ns(&self, line: &[u8]) -> Result<Option<u64>, String> {
-        let Some((column, tick_ns)) = self.latency else { return Ok(None) };
+    /// What the request of a line took that came at `time_ns`, in nanoseconds, where a
+    /// column says that.
+    pub(crate) fn latency_ns(&self, line: &[u8], time_ns: u64) -> Result<Option<u64>, String> {
+        let Some(latency) = self.latency else { return Ok(None) };
         let mut fields = NO_FIELDS;
         self.split(line, &mut fields)?;
-        match scaled(fields[column], tick_ns) {
-            Some(Some(latency_ns)) => Ok(Some(latency_ns)),
-            Some(None) => Err(self.refuse(column, format!("{} is too large", quote(fields[column])))),
-            None => Err(self.refuse(column, explain(fields[column], "number"))),
+        let (Latency::Took(column, _) | Latency::Completed(column, _)) = latency;
+        let text = fields[column];
+        let value = match latency {
+            Latency::Took(_, tick_ns) | Latency::Completed(_, Some(tick_ns)) => scaled(text, tick_ns),
+            Latency::Completed(_, None) => calendar_ns(text).map(Some),
+        };
+        match (value, latency) {
+            (Some(Some(latency_ns)), Latency::Took(..)) => Ok(Some(latency_ns)),
+            (Some(Some(end_ns)), Latency::Completed(..)) => end_ns
+                .checked_sub(time_ns)
+                .map(Some)
+                .ok_or_else(|| self.refuse(column, format!("{} is before the request came", quote(text)))),
+            (Some(None), _) => Err(self.refuse(column, format!("{} is too large", quote(text)))),
+            (None, _) => Err(self.refuse(column, explain(text, "number"))),
         }
+    }
+
+    /// The same with another unit of its times, and of what requests took.
+    pub(crate) fn in_ticks(self, tick_ns: u64) -> Table {
+        let latency = match self.latency {
+            Some(Latency::Took(column, _)) => Some(Latency::Took(column, tick_ns)),
+            other => other,
+        };
+        Table { tick_ns, latency, ..self }
     }
 
     #[cold]
@@ -305,7 +333,14 @@ impl Reader for TableReader {
                 continue;
             }
             match self.table.parse(line, item, next, &mut self.devices) {
-                Ok(true) => return Ok(true),
+                Ok(true) => {
+                    if self.table.latency.is_some() {
+                        // A replay does without it: what is none is not there.
+                        let latency_ns = self.table.latency_ns(line, next.time_ns).ok().flatten();
+                        next.response_ns = latency_ns.unwrap_or(0);
+                    }
+                    return Ok(true);
+                }
                 Ok(false) => counts.not_io += 1,
                 Err(message) => return Err(WorkloadError::at(&self.file, Location::Line(item), message)),
             }
@@ -315,6 +350,10 @@ impl Reader for TableReader {
 
     fn devices(&self) -> &Devices {
         &self.devices
+    }
+
+    fn has_responses(&self) -> bool {
+        self.table.latency.is_some()
     }
 
     fn tick_ns(&self) -> Option<u64> {

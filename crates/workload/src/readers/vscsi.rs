@@ -118,6 +118,6 @@ fn parse(record: &[u8], next: &mut Record, item: u64, layout: &Layout, tick_ns: 
     let time = u64_at(layout.time);
     let time_ns =
         time.checked_mul(tick_ns).ok_or_else(|| format!("time {time} is too large for nanoseconds"))?;
-    *next = Record { time_ns, item, device: 0, operation, offset, bytes };
+    *next = Record { time_ns, item, device: 0, operation, offset, bytes, response_ns: 0 };
     Ok(true)
 }

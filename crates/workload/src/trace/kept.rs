@@ -200,6 +200,7 @@ impl Again {
             lba,
             sectors,
             asked_sectors,
+            response_ns: 0,
         };
         true
     }
@@ -262,6 +263,7 @@ mod tests {
                 lba,
                 sectors,
                 asked_sectors: if asked % 2 == 0 { sectors } else { asked },
+                response_ns: 0,
             };
             counts.read += 1 + u64::from(asked);
             all.read += 1 + u64::from(asked);
@@ -296,6 +298,7 @@ mod tests {
             lba: 0,
             sectors: 8,
             asked_sectors: 8,
+            response_ns: 0,
         };
         (0..CHUNK).for_each(|_| keeper.take(&selected, &mut Counts::default()));
         assert!(keeper.chunks.is_empty());

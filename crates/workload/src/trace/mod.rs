@@ -224,33 +224,42 @@ impl Trace {
     }
 
     /// Opens it for something else than a replay: every address is there, and there
-    /// is no device to fold addresses into.
+    /// is no device to fold addresses into. What requests took is read if `responses`.
     pub(crate) fn open_whole(
         &self,
         context: &Context,
+        responses: bool,
         watch: &mut Watch<'_>,
     ) -> Result<Box<dyn Source>, Stopped> {
         if self.fold != Fold::Refuse {
             let message = "only a replay folds addresses, into its device; every address is kept here";
             return Err(WorkloadError::key("workload.source.fold", message).into());
         }
-        let mut source = self.source(context, watch)?;
+        let mut source = self.source_with(context, responses, watch)?;
         source.notes.extend(source.placement.layout_note());
         Ok(Box::new(source))
     }
 
     pub(crate) fn source(&self, context: &Context, watch: &mut Watch<'_>) -> Result<TraceSource, Stopped> {
+        self.source_with(context, false, watch)
+    }
+
+    fn source_with(
+        &self,
+        context: &Context,
+        responses: bool,
+        watch: &mut Watch<'_>,
+    ) -> Result<TraceSource, Stopped> {
         let shape = self.shape(context)?;
         // Of a pipe nothing is taken before it is replayed.
         let placement = remembered::find(self, &shape, context, watch)?;
-        let pass = Pass::again(self, &shape, placement.kept.as_ref())?;
+        let pass = Pass::again(self, &shape, placement.kept.as_ref(), responses)?;
         let magnified = (self.write_magnification > 1)
             .then(|| format!("writes are magnified {} times", self.write_magnification));
         let notes = [pass.notes(), placement.notes.clone(), magnified.into_iter().collect()].concat();
         Ok(TraceSource {
             trace: self.clone(),
             shape,
-            pass,
             placement,
             passes_left: self.repeat - 1,
             counts: Counts::default(),
@@ -259,6 +268,8 @@ impl Trace {
             last_ns: 0,
             delivered_in_pass: 0,
             bytes_in_pass: 0,
+            responses: (responses && pass.has_responses()).then(Vec::new),
+            pass,
             notes,
         })
     }
@@ -266,7 +277,7 @@ impl Trace {
     /// When the first request that it delivers was recorded, in nanoseconds of its own clock;
     /// 0 where there is none.
     pub(crate) fn origin_ns(&self, context: &Context) -> Result<u64, WorkloadError> {
-        let mut pass = Pass::open(self, &self.shape(context)?)?;
+        let mut pass = Pass::open(self, &self.shape(context)?, false)?;
         let mut first = Selected::EMPTY;
         pass.next(&mut first, &mut Counts::default())?;
         Ok(pass.latest_ns)
@@ -282,17 +293,24 @@ impl Trace {
     /// # Errors
     /// If it cannot be read, or is no trace.
     pub fn format(&self) -> Result<FormatName, WorkloadError> {
-        Ok(self.open_file()?.format)
+        Ok(self.open_file(false)?.format)
+    }
+
+    /// Whether what its requests took is no longer theirs: at another pace, over again, of
+    /// another length.
+    pub(crate) fn is_altered(&self) -> bool {
+        self.intensity != 1.0 || self.repeat > 1 || self.write_magnification > 1
     }
 
     /// Opens the file itself.
-    pub(crate) fn open_file(&self) -> Result<Opened, WorkloadError> {
+    pub(crate) fn open_file(&self, responses: bool) -> Result<Opened, WorkloadError> {
         let options = ReaderOptions {
             time_unit: self.time_unit,
             action: self.action.clone(),
             columns: self.columns.clone(),
             is_forced: self.format.is_some(),
             times: self.times,
+            responses,
         };
         readers::open(&self.path, self.format, &options)
     }
@@ -331,12 +349,17 @@ pub(crate) struct TraceSource {
     delivered_in_pass: u64,
     /// Bytes read and written among them, as they were asked for.
     bytes_in_pass: u64,
+    /// What each request of the last batch took, if that was asked for and is known.
+    responses: Option<Vec<u64>>,
     notes: Vec<String>,
 }
 
 impl Source for TraceSource {
     fn fill(&mut self, batch: &mut Vec<Arrival>, limit: usize) -> Result<(), WorkloadError> {
         batch.clear();
+        if let Some(responses) = &mut self.responses {
+            responses.clear();
+        }
         let mut selected = Selected::EMPTY;
         while batch.len() < limit && self.requests_left > 0 {
             if !self.pass.next(&mut selected, &mut self.counts)? {
@@ -375,6 +398,9 @@ impl Source for TraceSource {
                 self.bytes_in_pass += u64::from(selected.asked_sectors) * SECTOR_BYTES;
             }
             self.last_ns = time_ns;
+            if let Some(responses) = &mut self.responses {
+                responses.push(selected.response_ns);
+            }
             batch.push(Arrival {
                 time: Time(time_ns),
                 operation: selected.operation,
@@ -401,6 +427,10 @@ impl Source for TraceSource {
 
     fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    fn responses(&self) -> &[u64] {
+        self.responses.as_deref().unwrap_or_default()
     }
 }
 
@@ -437,7 +467,7 @@ impl TraceSource {
         let is_whole =
             |kept: &&Arc<Kept>| self.shape.duration_ns.is_none() && kept.requests <= self.requests_left;
         let kept = self.placement.kept.as_ref().filter(is_whole);
-        self.pass = Pass::again(&self.trace, &self.shape, kept)?;
+        self.pass = Pass::again(&self.trace, &self.shape, kept, self.responses.is_some())?;
         Ok(())
     }
 }

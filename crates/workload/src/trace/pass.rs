@@ -129,6 +129,8 @@ pub(super) struct Selected {
     pub sectors: u32,
     /// Sectors it touched before it was aligned.
     pub asked_sectors: u32,
+    /// What it took; 0 where that was not measured or not asked for.
+    pub response_ns: u64,
 }
 
 impl Selected {
@@ -141,6 +143,7 @@ impl Selected {
         lba: 0,
         sectors: 0,
         asked_sectors: 0,
+        response_ns: 0,
     };
 }
 
@@ -164,8 +167,8 @@ pub(super) struct Pass {
 }
 
 impl Pass {
-    pub(super) fn open(trace: &Trace, shape: &Shape) -> Result<Pass, WorkloadError> {
-        let opened = trace.open_file()?;
+    pub(super) fn open(trace: &Trace, shape: &Shape, responses: bool) -> Result<Pass, WorkloadError> {
+        let opened = trace.open_file(responses)?;
         Ok(Pass {
             file: opened.file.clone(),
             progress: opened.progress.clone(),
@@ -181,14 +184,21 @@ impl Pass {
     }
 
     /// Opens a trace of which it may be known what a pass delivers: nothing is read then but
-    /// its beginning.
+    /// its beginning, unless what requests took is asked for, which is not kept.
     pub(super) fn again(
         trace: &Trace,
         shape: &Shape,
         kept: Option<&Arc<Kept>>,
+        responses: bool,
     ) -> Result<Pass, WorkloadError> {
-        let pass = Pass::open(trace, shape)?;
-        Ok(Pass { again: kept.cloned().map(Again::new), ..pass })
+        let pass = Pass::open(trace, shape, responses)?;
+        let kept = kept.filter(|_| !pass.has_responses()).cloned();
+        Ok(Pass { again: kept.map(Again::new), ..pass })
+    }
+
+    /// Whether it says what requests took.
+    pub(super) fn has_responses(&self) -> bool {
+        self.input.reader().has_responses()
     }
 
     /// Fraction of the file that has been read.
@@ -288,6 +298,7 @@ impl Pass {
                 // A request is at most 1 TiB long, aligned or not: see `Ordered`.
                 sectors: sectors as u32,
                 asked_sectors: bytes.div_ceil(SECTOR_BYTES) as u32,
+                response_ns: record.response_ns,
             };
             return Ok(true);
         }

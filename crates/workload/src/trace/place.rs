@@ -60,7 +60,7 @@ impl AddressMap {
         if is_once || !has_bases && trace.fold != Fold::Compact {
             return Ok(placement);
         }
-        let mut pass = Pass::open(trace, shape)?;
+        let mut pass = Pass::open(trace, shape, false)?;
         let known = pass.notes();
         let mut touched = (trace.fold == Fold::Compact).then(Touched::default);
         let (extents, kept) = extents(&mut pass, shape, context, has_bases, touched.as_mut(), watch)?;

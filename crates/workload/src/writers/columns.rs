@@ -1,22 +1,33 @@
 //! Columns with a header, which is also how a trace gets into a table: time in
-//! ns, `R`, `W`, `T` or `Z`, offset and length in bytes.
+//! ns, `R`, `W`, `T` or `Z`, offset and length in bytes, and what the request took, if that
+//! is known.
 
 use flashkeel_engine::{Operation, SECTOR_BYTES};
 
 use super::{Form, Writer};
 use crate::readers::COLUMN_NAMES;
 
+/// What the first line ends with where there is such a column.
+const RESPONSE_NAME: &str = ",latency_ns";
+
 pub(super) const WRITER: Writer = Writer {
     name: "columns",
     tick_ns: 1,
     operations: &[Operation::Read, Operation::Write, Operation::Trim, Operation::WriteZeroes],
     is_named: false,
+    has_responses: true,
     form: Form::Lines {
-        header: |out, _| writeln!(out, "{COLUMN_NAMES}"),
-        line: |out, _, ticks, arrival| {
+        header: |out, _, is_timed| {
+            writeln!(out, "{COLUMN_NAMES}{}", if is_timed { RESPONSE_NAME } else { "" })
+        },
+        line: |out, _, ticks, arrival, took| {
             let operation = letter(arrival.operation);
             let (offset, bytes) = (arrival.lba.0 * SECTOR_BYTES, u64::from(arrival.sectors) * SECTOR_BYTES);
-            writeln!(out, "{ticks},{operation},{offset},{bytes}")
+            write!(out, "{ticks},{operation},{offset},{bytes}")?;
+            if let Some(took) = took {
+                write!(out, ",{took}")?;
+            }
+            writeln!(out)
         },
     },
 };

@@ -9,9 +9,10 @@ pub(super) const WRITER: Writer = Writer {
     tick_ns: 1000,
     operations: &[Operation::Read, Operation::Write, Operation::Trim, Operation::Flush],
     is_named: true,
+    has_responses: false,
     form: Form::Lines {
-        header: |out, name| write!(out, "fio version 3 iolog\n0 {name} add\n0 {name} open\n"),
-        line: |out, name, ticks, arrival| {
+        header: |out, name, _| write!(out, "fio version 3 iolog\n0 {name} add\n0 {name} open\n"),
+        line: |out, name, ticks, arrival, _| {
             let action = match arrival.operation {
                 Operation::Read => "read",
                 Operation::Write => "write",

@@ -44,17 +44,23 @@ struct Writer {
     operations: &'static [Operation],
     /// Whether a file says whose requests they are.
     is_named: bool,
+    /// Whether it has a place for what requests took.
+    has_responses: bool,
     form: Form,
 }
+
+/// Writes one request of the host or file `name`, its time and what it took given in ticks.
+type WriteLine =
+    fn(out: &mut dyn Write, name: &str, ticks: u64, arrival: &Arrival, took: Option<u64>) -> io::Result<()>;
 
 /// How a file is written.
 enum Form {
     /// As lines.
     Lines {
-        /// Writes what stands before the first request.
-        header: fn(out: &mut dyn Write, name: &str) -> io::Result<()>,
-        /// Writes one request of the host or file `name`, its time given in ticks.
-        line: fn(out: &mut dyn Write, name: &str, ticks: u64, arrival: &Arrival) -> io::Result<()>,
+        /// Writes what stands before the first request, of requests with what they took or without.
+        header: fn(out: &mut dyn Write, name: &str, is_timed: bool) -> io::Result<()>,
+        /// Writes one request.
+        line: WriteLine,
     },
     /// As columns of a Parquet file.
     Parquet,
@@ -71,23 +77,28 @@ impl<'a> Target<'a> {
         writer: &'static Writer,
         name: &'static str,
         out: &'a mut (dyn Write + Send),
+        is_timed: bool,
     ) -> io::Result<Self> {
         match &writer.form {
             Form::Lines { header, .. } => {
-                header(out, name)?;
+                header(out, name, is_timed)?;
                 Ok(Target::Lines { out, writer, name })
             }
-            Form::Parquet => Ok(Target::Rows(Box::new(parquet::Rows::begin(out)?))),
+            Form::Parquet => Ok(Target::Rows(Box::new(parquet::Rows::begin(out, is_timed)?))),
         }
     }
 
-    fn put(&mut self, arrival: &Arrival) -> io::Result<()> {
+    /// Writes a request, and what it took if that is written of all.
+    fn put(&mut self, arrival: &Arrival, took_ns: Option<u64>) -> io::Result<()> {
         match self {
             Target::Lines { out, writer, name } => match writer.form {
-                Form::Lines { line, .. } => line(*out, name, arrival.time.0 / writer.tick_ns, arrival),
+                Form::Lines { line, .. } => {
+                    let ticks = |ns: u64| ns / writer.tick_ns;
+                    line(*out, name, ticks(arrival.time.0), arrival, took_ns.map(ticks))
+                }
                 Form::Parquet => unreachable!("its target has rows"),
             },
-            Target::Rows(rows) => rows.put(arrival),
+            Target::Rows(rows) => rows.put(arrival, took_ns),
         }
     }
 
@@ -158,6 +169,9 @@ pub struct Written {
     pub requests: u64,
     /// Requests whose time had to be rounded down to the format's tick.
     pub times_rounded: u64,
+    /// Requests of which it is also written what they took.
+    #[serde(skip_serializing_if = "is_none")]
+    pub response_times: u64,
     /// Whether they were recorded.
     pub basis: Basis,
     /// What became of the requests of the input.
@@ -166,10 +180,15 @@ pub struct Written {
     pub notes: Vec<String>,
 }
 
+fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Writes a trace to `out` in another format, its devices laid one after the
 /// other unless its settings say otherwise; with gzip where the name of `out`
 /// ends in `.gz`. `watch` is told how much is done: the trace is read twice, to
-/// lay out its devices and to convert it.
+/// lay out its devices and to convert it. What requests took goes with them where the
+/// format has a place for it; what is left out of that is noted.
 ///
 /// # Errors
 /// If the trace is wrong or holds an operation that the format cannot express,
@@ -182,9 +201,12 @@ pub fn convert(
     watch: &mut Watch<'_>,
 ) -> Result<Written, Stopped> {
     refuse_overwriting(trace, out)?;
-    let mut source = trace.open_whole(&conversion(), watch)?;
-    save(&mut *source, format, out, watch)
+    let mut source = trace.open_whole(&conversion(), true, watch)?;
+    save_measured(&mut *source, format, trace.is_altered().then_some(ALTERED), out, watch)
 }
+
+/// Why what requests took is left out.
+pub(crate) const ALTERED: &str = "they are those of the requests as they were recorded";
 
 /// What a trace is opened for when it is not replayed: every address is there,
 /// and none is aligned.
@@ -241,22 +263,33 @@ pub fn save(
     out: &Path,
     watch: &mut Watch<'_>,
 ) -> Result<Written, Stopped> {
+    save_measured(source, format, None, out, watch)
+}
+
+/// The same; what requests took is left out where there is a reason for that.
+pub(crate) fn save_measured(
+    source: &mut dyn Source,
+    format: WriterName,
+    left_out: Option<&str>,
+    out: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<Written, Stopped> {
     let writer = WRITERS.iter().find(|writer| writer.name == format.0).expect("names come from the list");
     let name = out.display().to_string();
     let cannot = |error| unwritten(&name, &error);
     if out == Path::new(STANDARD_OUTPUT) {
-        return write_to(writer, source, out, io::stdout(), watch);
+        return write_to(writer, source, left_out, out, io::stdout(), watch);
     }
     // A pipe or a device is written to, and stays what it is.
     if out.metadata().is_ok_and(|target| !target.is_file() && !target.is_dir()) {
         let target = open_at(out, OFlags::WRONLY).map_err(cannot)?;
-        return write_to(writer, source, out, target, watch);
+        return write_to(writer, source, left_out, out, target, watch);
     }
     // Written beside its place and moved there, so that no reader sees a part.
     // A link stays one.
     let place = out.canonicalize().unwrap_or_else(|_| out.to_owned());
     let (beside, file) = create_beside(&place).map_err(cannot)?;
-    let written = write_to(writer, source, out, file, watch)
+    let written = write_to(writer, source, left_out, out, file, watch)
         .and_then(|written| std::fs::rename(&beside, &place).map(|()| written).map_err(cannot));
     if written.is_err() {
         // What went wrong is said already.
@@ -269,6 +302,7 @@ pub fn save(
 fn write_to(
     writer: &'static Writer,
     source: &mut dyn Source,
+    left_out: Option<&str>,
     out: &Path,
     file: impl Write + Send,
     watch: &mut Watch<'_>,
@@ -288,18 +322,46 @@ fn write_to(
         );
     }
     let mut file = BufWriter::with_capacity(BUFFER_BYTES, file);
-    let times_rounded = if has_extension("gz") {
+    let done = if has_extension("gz") {
         let mut packed = GzEncoder::new(&mut file, flate2::Compression::default());
-        let times_rounded = write_requests(writer, source, &name, &mut packed, watch)?;
+        let done = write_requests(writer, source, left_out, &name, &mut packed, watch)?;
         packed.finish().map_err(cannot)?;
-        times_rounded
+        done
     } else {
-        write_requests(writer, source, &name, &mut file, watch)?
+        write_requests(writer, source, left_out, &name, &mut file, watch)?
     };
     file.flush().map_err(cannot)?;
     let (counts, basis) = (source.counts().clone(), source.basis());
-    let notes = source.notes().to_vec();
-    Ok(Written { requests: counts.delivered, times_rounded, basis, counts, notes })
+    let mut notes = source.notes().to_vec();
+    if done.responses_left_out > 0 {
+        let able = WRITERS.iter().filter(|writer| writer.has_responses).map(|writer| writer.name);
+        let no_place =
+            || format!("{} has no place for them; {} have", writer.name, able.collect::<Vec<_>>().join(", "));
+        let why = match left_out {
+            Some(why) => why.to_owned(),
+            None if !writer.has_responses => no_place(),
+            None => "the requests before them have none".to_owned(),
+        };
+        notes.push(format!("response times of {} requests are left out: {why}", done.responses_left_out));
+    }
+    Ok(Written {
+        requests: counts.delivered,
+        times_rounded: done.times_rounded,
+        response_times: done.responses,
+        basis,
+        counts,
+        notes,
+    })
+}
+
+/// What has become of the requests that were written.
+#[derive(Default)]
+struct Done {
+    times_rounded: u64,
+    /// Of how many it is written what they took.
+    responses: u64,
+    /// Of how many it would be known.
+    responses_left_out: u64,
 }
 
 /// Why a file is not written: its name is wrong, or a disk is full or fails.
@@ -316,17 +378,18 @@ fn unwritten(file: &str, error: &io::Error) -> Stopped {
     }
 }
 
-/// Writes every arrival; returns how many times had to be rounded.
+/// Writes every arrival.
 fn write_requests(
     writer: &'static Writer,
     source: &mut dyn Source,
+    left_out: Option<&str>,
     file: &str,
     out: &mut (dyn Write + Send),
     watch: &mut Watch<'_>,
-) -> Result<u64, Stopped> {
+) -> Result<Done, Stopped> {
     let cannot = |error| unwritten(file, &error);
     let mut batch = Vec::with_capacity(BATCH);
-    let mut times_rounded = 0;
+    let mut done = Done::default();
     source.fill(&mut batch, BATCH)?;
     let is_synthetic = source.basis() == Basis::Synthetic;
     if is_synthetic && !writer.is_named && !says_synthetic(Path::new(file)) {
@@ -338,18 +401,24 @@ fn write_requests(
         return Err(WorkloadError::file(file, message).into());
     }
     let name = if is_synthetic { SYNTHETIC } else { RECORDED };
-    let mut target = Target::begin(writer, name, out).map_err(cannot)?;
+    // Files of others have the column and 0 in it; who has measured, has by then.
+    let is_timed = writer.has_responses && left_out.is_none() && source.responses().iter().any(|ns| *ns > 0);
+    let mut target = Target::begin(writer, name, out, is_timed).map_err(cannot)?;
     loop {
         if batch.is_empty() {
             target.end().map_err(cannot)?;
-            return Ok(times_rounded);
+            return Ok(done);
         }
-        for arrival in &batch {
+        let responses = source.responses();
+        for (index, arrival) in batch.iter().enumerate() {
             if !writer.operations.contains(&arrival.operation) {
                 return Err(WorkloadError::file(file, inexpressible(writer, arrival.operation)).into());
             }
-            times_rounded += u64::from(arrival.time.0 % writer.tick_ns != 0);
-            target.put(arrival).map_err(cannot)?;
+            done.times_rounded += u64::from(arrival.time.0 % writer.tick_ns != 0);
+            let took_ns = responses.get(index).copied().unwrap_or(0);
+            let count = if is_timed { &mut done.responses } else { &mut done.responses_left_out };
+            *count += u64::from(took_ns > 0);
+            target.put(arrival, is_timed.then_some(took_ns)).map_err(cannot)?;
         }
         if watch(source.progress().unwrap_or(0.0)).is_break() {
             return Err(Stopped::Interrupted);

@@ -9,9 +9,10 @@ pub(super) const WRITER: Writer = Writer {
     tick_ns: 1,
     operations: &[Operation::Read, Operation::Write],
     is_named: false,
+    has_responses: false,
     form: Form::Lines {
-        header: |_, _| Ok(()),
-        line: |out, _, ticks, arrival| {
+        header: |_, _, _| Ok(()),
+        line: |out, _, ticks, arrival, _| {
             let operation = u8::from(arrival.operation == Operation::Read);
             writeln!(out, "{ticks} 0 {} {} {operation}", arrival.lba.0, arrival.sectors)
         },

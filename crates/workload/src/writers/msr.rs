@@ -1,5 +1,6 @@
 //! MSR Cambridge CSV. Times are file times of 100 ns from the start of the
-//! workload; the disk is 0, the response time 0.
+//! workload; the disk is 0, the response time that of the
+//! recording, 0 where it is not known.
 
 use flashkeel_engine::{Operation, SECTOR_BYTES};
 
@@ -10,12 +11,14 @@ pub(super) const WRITER: Writer = Writer {
     tick_ns: 100,
     operations: &[Operation::Read, Operation::Write],
     is_named: true,
+    has_responses: true,
     form: Form::Lines {
-        header: |_, _| Ok(()),
-        line: |out, name, ticks, arrival| {
+        header: |_, _, _| Ok(()),
+        line: |out, name, ticks, arrival, took| {
             let operation = if arrival.operation == Operation::Read { "Read" } else { "Write" };
             let (offset, bytes) = (arrival.lba.0 * SECTOR_BYTES, u64::from(arrival.sectors) * SECTOR_BYTES);
-            writeln!(out, "{ticks},{name},0,{operation},{offset},{bytes},0")
+            let took = took.unwrap_or(0);
+            writeln!(out, "{ticks},{name},0,{operation},{offset},{bytes},{took}")
         },
     },
 };

@@ -1,4 +1,5 @@
-//! Parquet: the columns of the reader of the same name, but for the device.
+//! Parquet: the columns of the reader of the same name, but for the device, and
+//! with what requests took, if that is known.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -15,12 +16,13 @@ use parquet::schema::types::ColumnPath;
 use super::{Form, Writer, columns};
 use crate::Arrival;
 
-const SCHEMA: &str = "message trace {
+const COLUMNS: &str = "
     REQUIRED INT64 time_ns (UINT_64);
     REQUIRED BYTE_ARRAY operation (UTF8);
     REQUIRED INT64 offset (UINT_64);
     REQUIRED INT64 bytes (UINT_64);
-}";
+";
+const RESPONSES: &str = "REQUIRED INT64 latency_ns (UINT_64);";
 /// Rows of a row group, which wait in memory until it is full.
 const ROWS: usize = 1 << 17;
 
@@ -29,6 +31,7 @@ pub(super) const WRITER: Writer = Writer {
     tick_ns: 1,
     operations: &[Operation::Read, Operation::Write, Operation::Trim, Operation::WriteZeroes],
     is_named: false,
+    has_responses: true,
     form: Form::Parquet,
 };
 
@@ -39,10 +42,12 @@ pub(super) struct Rows<'a> {
     operations: Vec<ByteArray>,
     offsets: Vec<i64>,
     lengths: Vec<i64>,
+    /// What requests took, if there is such a column.
+    responses: Option<Vec<i64>>,
 }
 
 impl<'a> Rows<'a> {
-    pub fn begin(out: &'a mut (dyn Write + Send)) -> io::Result<Self> {
+    pub fn begin(out: &'a mut (dyn Write + Send), is_timed: bool) -> io::Result<Self> {
         let level = ZstdLevel::try_new(1).map_err(failed)?;
         let mut properties = WriterProperties::builder().set_compression(Compression::ZSTD(level));
         // Times and addresses hardly ever repeat: as differences they take a third of the
@@ -53,21 +58,26 @@ impl<'a> Rows<'a> {
                 .set_column_dictionary_enabled(column.clone(), false)
                 .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
         }
-        let schema = Arc::new(parse_message_type(SCHEMA).map_err(failed)?);
+        let schema = format!("message trace {{{COLUMNS}{}}}", if is_timed { RESPONSES } else { "" });
+        let schema = Arc::new(parse_message_type(&schema).map_err(failed)?);
         Ok(Rows {
             file: SerializedFileWriter::new(out, schema, Arc::new(properties.build())).map_err(failed)?,
             times: Vec::new(),
             operations: Vec::new(),
             offsets: Vec::new(),
             lengths: Vec::new(),
+            responses: is_timed.then(Vec::new),
         })
     }
 
-    pub fn put(&mut self, arrival: &Arrival) -> io::Result<()> {
+    pub fn put(&mut self, arrival: &Arrival, took_ns: Option<u64>) -> io::Result<()> {
         self.times.push(arrival.time.0 as i64);
         self.operations.push(ByteArray::from(columns::letter(arrival.operation)));
         self.offsets.push((arrival.lba.0 * SECTOR_BYTES) as i64);
         self.lengths.push((u64::from(arrival.sectors) * SECTOR_BYTES) as i64);
+        if let Some(responses) = &mut self.responses {
+            responses.push(took_ns.unwrap_or(0) as i64);
+        }
         if self.times.len() == ROWS { self.flush().map_err(failed) } else { Ok(()) }
     }
 
@@ -87,6 +97,9 @@ impl<'a> Rows<'a> {
         self.operations.clear();
         numbers(&mut group, &mut self.offsets)?;
         numbers(&mut group, &mut self.lengths)?;
+        if let Some(responses) = &mut self.responses {
+            numbers(&mut group, responses)?;
+        }
         group.close().map(drop)
     }
 }

@@ -1,5 +1,6 @@
 //! Parquet files, one row a request: `time_ns`, `operation` (`R`, `W`, `T`, `Z` or in
-//! full), `offset` and `bytes`, and `device` where there are several.
+//! full), `offset` and `bytes`, `device` where there are several, and `latency_ns`, which a
+//! replay does not use.
 //!
 //! The columns are read side by side, some thousand rows at a time, so that a
 //! file of any length takes the memory of a few of its pages. Its index stands at
@@ -23,9 +24,10 @@ mod rows;
 
 use rows::{Lane, Rows, Wrong};
 
-/// The columns of a trace; all but the last are needed.
+/// The columns of a trace; all but the last are needed. [`RESPONSE`] may stand beside them.
 pub(crate) const COLUMNS: [&str; 5] = ["time_ns", "operation", "offset", "bytes", "device"];
 const NEEDED: usize = 4;
+const RESPONSE: &str = "latency_ns";
 
 pub(super) const FORMAT: Format = Format {
     name: "parquet",
@@ -60,9 +62,18 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
         check(wanted, &column).map_err(refuse)?;
         chosen.push((wanted, index, column));
     }
+    let has_devices = chosen.len() > NEEDED;
+    // A replay does without it: what is none is not there.
+    let response = names
+        .iter()
+        .position(|name| options.responses && name == RESPONSE)
+        .filter(|&index| check(RESPONSE, &schema.column(index)).is_ok());
+    if let Some(index) = response {
+        chosen.push((RESPONSE, index, schema.column(index)));
+    }
     let time_ns = chosen.first().and_then(|(_, _, time)| unit_ns(time)).unwrap_or(1);
     let rows_in_all = u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
-    let devices = if chosen.len() > NEEDED { Devices::default() } else { Devices::single() };
+    let devices = if has_devices { Devices::default() } else { Devices::single() };
     Ok(Box::new(Parquet {
         progress: input.progress(),
         file,
@@ -76,6 +87,8 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
         at: 0,
         read: 0,
         item: 0,
+        has_devices,
+        has_responses: response.is_some(),
         devices,
         name: String::new(),
         time_ns,
@@ -195,6 +208,8 @@ struct Parquet {
     /// Rows given.
     item: u64,
     progress: Progress,
+    has_devices: bool,
+    has_responses: bool,
     devices: Devices,
     name: String,
     /// What a whole one of the times is.
@@ -223,7 +238,12 @@ impl Parquet {
                 self.lanes.clear();
                 continue;
             }
-            self.rows.take(&self.lanes, self.time_ns, &mut self.wrong);
+            self.rows.take(
+                &self.lanes,
+                (self.has_devices, self.has_responses),
+                self.time_ns,
+                &mut self.wrong,
+            );
             (self.at, self.read) = (0, self.wrong.first().map_or(filled, |(row, _)| *row));
             if self.read > 0 {
                 return Ok(true);
@@ -284,8 +304,9 @@ impl Reader for Parquet {
             operation: rows.operation[at],
             offset: rows.offset[at],
             bytes: rows.bytes[at],
+            response_ns: if self.has_responses { rows.response_ns[at] } else { 0 },
         };
-        if self.lanes.len() > NEEDED {
+        if self.has_devices {
             next.device = self.device()?;
         }
         self.at += 1;
@@ -295,6 +316,10 @@ impl Reader for Parquet {
 
     fn devices(&self) -> &Devices {
         &self.devices
+    }
+
+    fn has_responses(&self) -> bool {
+        self.has_responses
     }
 
     fn place(&self, item: u64) -> Location {

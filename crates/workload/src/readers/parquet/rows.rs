@@ -146,12 +146,22 @@ pub(super) struct Rows {
     pub bytes: Vec<u64>,
     /// Devices that are numbers.
     pub device: Vec<u64>,
+    /// What requests took.
+    pub response_ns: Vec<u64>,
 }
 
 impl Rows {
     /// Takes what the lanes have read. A whole one of the times is `unit_ns`.
-    pub fn take(&mut self, lanes: &[Lane], unit_ns: u64, wrong: &mut Wrong) {
-        let [time, operation, offset, bytes, device @ ..] = lanes else { unreachable!("four are needed") };
+    pub fn take(
+        &mut self,
+        lanes: &[Lane],
+        (has_devices, has_responses): (bool, bool),
+        unit_ns: u64,
+        wrong: &mut Wrong,
+    ) {
+        let [time, operation, offset, bytes, others @ ..] = lanes else { unreachable!("four are needed") };
+        let device = others.first().filter(|_| has_devices);
+        let response = others.last().filter(|_| has_responses);
         time.numbers(&mut self.time_ns, wrong);
         offset.numbers(&mut self.offset, wrong);
         bytes.numbers(&mut self.bytes, wrong);
@@ -172,8 +182,11 @@ impl Rows {
             let (offset, bytes) = (self.offset[row], self.bytes[row]);
             wrong.note(row, || format!("offset {offset} and bytes {bytes} lie beyond any 64-bit address"));
         }
-        if let Some(device) = device.first().filter(|lane| !matches!(lane.values, Values::Words(_))) {
+        if let Some(device) = device.filter(|lane| !matches!(lane.values, Values::Words(_))) {
             device.numbers(&mut self.device, wrong);
+        }
+        if let Some(response) = response {
+            response.numbers(&mut self.response_ns, wrong);
         }
     }
 }

@@ -60,6 +60,19 @@ class Result:
         """Return a result of the run called `name` alone; InputError where there is none."""
         return Result(self.document | {"runs": [self[name].data]}, self.files)
 
+    def tenants(self, name: str) -> list[Run]:
+        """Return the tenants that `name` means: ``TENANT`` of any run, or ``RUN:TENANT``.
+
+        Of several runs each is called as the latter says.
+        """
+        found = []
+        for run in self.runs:
+            for tenant in run.tenants:
+                full = f"{run.name}:{tenant.name}"
+                if name in (tenant.name, full):
+                    found.append(tenant if len(self) == 1 else tenant.called(full))
+        return found
+
     def to_json(self, detail: bool = False) -> str:
         """Return the result as JSON, with blame tables and histograms if `detail`."""
         if detail:

@@ -84,9 +84,17 @@ class Run:
     @property
     def tenants(self) -> list[Run]:
         """What each tenant of a stack got, as a run; its series and log are the whole run's."""
-        whole = {key: value for key, value in self.data.items() if key != "tenants"}
         parts = self.data.get("tenants", [])
-        return [Run(whole | part, self._files, self._tables_of) for part in parts]
+        if not parts:
+            return []
+        whole = {key: value for key, value in self.data.items() if key != "tenants"}
+        config = self.data["config"]
+        # Each is of the workload that it has asked for.
+        own = [config | {"workload": tenant["workload"]} for tenant in config["stack"]["tenants"]]
+        return [
+            Run(whole | part | {"config": asked}, self._files, self._tables_of)
+            for part, asked in zip(parts, own, strict=True)
+        ]
 
     def samples(self, latency_class: str) -> int:
         """Return the number of requests measured in `latency_class`."""

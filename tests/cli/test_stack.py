@@ -1,5 +1,7 @@
 """flashkeel run with a stack."""
 
+import csv
+import io
 import json
 import tomllib
 
@@ -94,3 +96,33 @@ def test_chips_behind_a_stack_are_drawn_and_counted_on(cli, stack_toml, tmp_path
     assert min(seen) < chips <= max(seen) < 2 * chips
     assert cli("map", str(out), "-o", str(picture)).status == 0
     assert picture.stat().st_size > 1000
+
+
+def test_what_a_tenant_got_is_explained_exported_and_drawn(cli, stack_toml, tmp_path):
+    saved = tmp_path / "out"
+    assert cli("run", stack_toml, "--out", saved).status == 0
+    (run,) = flashkeel.load(saved).runs
+    reader, _ = run.tenants
+    for name in ("reader", f"{run.name}:reader"):
+        (found,) = json.loads(cli("explain", f"{saved}:{name}", "--format", "json").out)
+        assert (found["run"], found["latency_class"]) == ("reader", "small_read")
+        assert found["threshold_ns"] == reader.explain().threshold_ns
+    rows = list(csv.DictReader(io.StringIO(cli("export", saved, "--format", "csv").out)))
+    assert {(row["run"], row["tenant"]) for row in rows} == {
+        (run.name, tenant) for tenant in ("", "reader", "writer")
+    }
+    alone = cli("export", f"{saved}:writer", "--format", "csv").out
+    assert {row["class"] for row in csv.DictReader(io.StringIO(alone))} == {"write"}
+    jobs = json.loads(cli("export", saved, "--format", "fio-json").out)["jobs"]
+    assert [(job["jobname"], job["read"]["total_ios"]) for job in jobs] == [
+        ("reader", run.samples("read")),
+        ("writer", 0),
+    ]
+    picture = tmp_path / "tails.svg"
+    assert cli("plot", f"{saved}:reader", "-o", picture).status == 0
+    assert "reader" in picture.read_text()
+    for command in (("plot", "--kind", "series", "-o", picture), ("steady",)):
+        refused = cli(command[0], f"{saved}:reader", *command[1:])
+        assert (refused.status, "of a whole run" in refused.err) == (2, True), refused.err
+    refused = cli("explain", f"{saved}:nobody")
+    assert (refused.status, "no run 'nobody' in the result" in refused.err) == (2, True)

@@ -25,8 +25,8 @@ def compare(a: str, b: str, form: str) -> None:
     """Compare two results A and B, percentile by percentile.
 
     Each is a directory or file of `run --out`, or one of its runs as
-    DIR:RUN. Runs of the same name are compared, or a single one with all
-    of the other side.
+    DIR:RUN, or what a tenant got, as DIR:RUN:TENANT. Runs of the same name are
+    compared, or a single one with all of the other side.
     """
     runs = {"A": load_runs(a), "B": load_runs(b)}
     apart = _places(a, b)

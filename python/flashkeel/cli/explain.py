@@ -42,8 +42,9 @@ def explain(
 ) -> None:
     """Say who owns the latency above a percentile.
 
-    RESULT is a directory or file of `run --out`, or one of its runs as DIR:RUN; or unix:PATH, where
-    a drive is being served with `--control`: its last minute.
+    RESULT is a directory or file of `run --out`, or one of its runs as DIR:RUN, or what a tenant
+    got as DIR:RUN:TENANT; or unix:PATH, where a drive is being served with `--control`: its last
+    minute.
     """
     parts = _parts(budget) if budget is not None else None
     found = [(run, run.explain(above, latency_class)) for run in load_runs(result)]

@@ -33,7 +33,8 @@ def export(result: str, form: str, path: Path | None) -> None:
     """Print a result in the shape of another tool.
 
     RESULT is a directory or file of `run --out`, or one of its runs as
-    DIR:RUN. Time series and request logs are Parquet files in it.
+    DIR:RUN, or what a tenant got, as DIR:RUN:TENANT. Time series and request
+    logs are Parquet files in it.
     """
     text = _FORMATS[form](load_result(result))
     if path is None:

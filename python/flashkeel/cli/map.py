@@ -39,7 +39,7 @@ def map_(
     """
     if path.suffix != perfetto.SUFFIX:
         refuse_no_picture(path, f", a trace for Perfetto in {perfetto.SUFFIX}")
-    runs = [run for result in results for run in load_runs(result)]
+    runs = [run for result in results for run in load_runs(result, "what chips do")]
     if path.suffix == perfetto.SUFFIX:
         perfetto.save(runs, path, from_s, length_s)
     else:

@@ -32,14 +32,16 @@ def plot(result: str, kind: str, latency_class: str | None, path: Path) -> None:
     """Draw tails, distributions, causes or time series of a result.
 
     RESULT is a directory or file of `run --out`, or one of its runs as
-    DIR:RUN. `heat` and `windows` take the first run's log of requests,
+    DIR:RUN; for other kinds than `series`, `heat` and `windows` also a tenant, as
+    DIR:RUN:TENANT. `heat` and `windows` take the first run's log of requests,
     measure.log_requests = true.
     """
     refuse_no_picture(path)
     if latency_class is not None and kind in ("tails", "windows"):
         raise click.UsageError(f"--class: the picture `{kind}` has the requests it has")
     chosen = {} if latency_class is None else {"latency_class": latency_class}
-    figure = load_result(result).plot(kind, **chosen)
+    whole = f"the picture `{kind}`" if kind in ("series", "heat", "windows") else ""
+    figure = load_result(result, whole).plot(kind, **chosen)
     with files.whole(path) as place:
         figure.savefig(place, dpi=150)
     echo(f"Wrote {path}")

@@ -33,7 +33,7 @@ def report(results: tuple[str, ...], path: Path, title: str | None, base: str | 
     for result in results:
         if result.startswith("unix:"):
             raise click.BadParameter(f"{result}: a report is of results that `run --out` saved")
-    runs = _named_apart({result: load_runs(result) for result in results})
+    runs = _named_apart({result: load_runs(result, "a report") for result in results})
     if base is not None:
         if base not in [run.name for run in runs]:
             known = ", ".join(run.name for run in runs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from flashkeel._core import InputError
 from flashkeel.arrow import TableFiles
 from flashkeel.output import storage
 from flashkeel.result import Result
@@ -18,15 +19,27 @@ def served(target: str) -> Run:
     return Run(whole, TableFiles(control.address(target).parent))
 
 
-def load_result(target: str) -> Result:
-    """Load ``RESULT``, or of it one run alone, ``RESULT:RUN``."""
+def load_result(target: str, whole: str = "") -> Result:
+    """Load ``RESULT``, or of it one run alone, ``RESULT:RUN``, or what tenants got.
+
+    `whole` is what is asked for, if there is none of it of a tenant.
+    """
     path, name = _place(target)
     found = storage.load(path)
-    return found if name is None else found.only(name)
+    if name is None or any(run.name == name for run in found.runs):
+        return found if name is None else found.only(name)
+    tenants = found.tenants(name)
+    if not tenants:
+        return found.only(name)
+    if whole:
+        raise InputError(f"{target}: a tenant, and {whole} is of a whole run")
+    only = Result(found.document | {"runs": []}, found.files)
+    only.runs = tenants
+    return only
 
 
 def result_file(target: str) -> Path:
-    """Return the file that ``RESULT`` or ``RESULT:RUN`` is read from."""
+    """Return the file that ``RESULT``, ``RESULT:RUN`` or what tenants got is read from."""
     return storage.file(_place(target)[0])
 
 
@@ -51,6 +64,6 @@ def told_apart(files: list[Path]) -> list[str]:
     return ["/".join(it[-depth:]) for it in folders]
 
 
-def load_runs(target: str) -> list[Run]:
-    """Load the runs of ``RESULT`` or ``RESULT:RUN``, or what a served drive has of late."""
-    return [served(target)] if target.startswith("unix:") else load_result(target).runs
+def load_runs(target: str, whole: str = "") -> list[Run]:
+    """Load what `load_result` does as runs, or what a served drive has of late."""
+    return [served(target)] if target.startswith("unix:") else load_result(target, whole).runs

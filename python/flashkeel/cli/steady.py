@@ -60,7 +60,7 @@ def steady(
         refuse_no_picture(path)
     chosen = steadiness.parse(criterion) if criterion is not None else None
     tracked = chosen.variable if chosen else variable
-    runs = load_runs(result)
+    runs = load_runs(result, "a steady state")
     length_s = window_s / steadiness.WINDOW if window_s else None
     found = [steadiness.assess(run, tracked, chosen, length_s) for run in runs]
     if path is None:

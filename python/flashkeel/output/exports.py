@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
 
 from flashkeel import percentiles
 from flashkeel.comparison import FEW, PERCENTILES, rests_on
@@ -13,25 +14,36 @@ from flashkeel.result import Result
 from flashkeel.run import LATENCY_CLASSES, Run
 
 _STARS = 40
-_CSV = ("run", "class", "percentile", "latency_ns", "low_ns", "high_ns", "beyond", "samples")
+_CSV = ("class", "percentile", "latency_ns", "low_ns", "high_ns", "beyond", "samples")
 
 
 def percentiles_csv(result: Result) -> str:
     """Return a row a run, class and percentile, with its 95 % interval and samples beyond.
 
+    Where a run has tenants, rows of each follow, with its name in a column beside the run's.
     The last column is what the workload is: no generated one passes for a trace.
     """
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
-    table.writerow([*_CSV, "basis"])
-    for run in result.runs:
-        for latency_class in LATENCY_CLASSES:
-            for at, ns in run.curve(latency_class) if run.samples(latency_class) else []:
-                low, high = run.interval(latency_class, at) or ("", "")
-                beyond, samples = run.beyond(latency_class, at), run.samples(latency_class)
-                row = [run.name, latency_class, f"{at:g}", ns, low, high, beyond, samples]
-                table.writerow([*row, run.data["basis"]])
+    parts = [
+        ([run.name, tenant], part)
+        for run in result.runs
+        for tenant, part in [("", run), *((part.name, part) for part in run.tenants)]
+    ]
+    keys = 2 if any(run.tenants for run in result.runs) else 1
+    table.writerow([*("run", "tenant")[:keys], *_CSV, "basis"])
+    for names, part in parts:
+        for row in _percentiles(part):
+            table.writerow([*names[:keys], *row, part.data["basis"]])
     return out.getvalue()
+
+
+def _percentiles(run: Run) -> Iterator[list[str | int]]:
+    for latency_class in LATENCY_CLASSES:
+        for at, ns in run.curve(latency_class) if run.samples(latency_class) else []:
+            low, high = run.interval(latency_class, at) or ("", "")
+            beyond, samples = run.beyond(latency_class, at), run.samples(latency_class)
+            yield [latency_class, f"{at:g}", ns, low, high, beyond, samples]
 
 
 def percentiles_markdown(result: Result) -> str:

@@ -18,7 +18,7 @@ _MS_BUCKETS = (*_BUCKETS, 2000)
 
 
 def render(result: Result) -> str:
-    """Return one fio job per run.
+    """Return one fio job per run, or where it has tenants, per tenant, as fio has its jobs.
 
     Requests are submitted in no time, so submission latencies are 0. Smallest latency and
     standard deviation are those of the histogram, to three significant digits. Keys of fio that
@@ -26,20 +26,24 @@ def render(result: Result) -> str:
     """
     document = {
         "fio version": f"flashkeel-{result.document['version']}",
-        "jobs": [_job(run) for run in result.runs],
+        "jobs": [
+            _job(part, part.name if len(result) == 1 or part is run else f"{run.name}:{part.name}")
+            for run in result.runs
+            for part in run.tenants or [run]
+        ],
     }
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def _job(run: Run) -> dict[str, Any]:
-    counts = [pair for name in _DIRECTIONS for pair in run.distribution(name)]
+def _job(run: Run, name: str) -> dict[str, Any]:
+    counts = [pair for direction in _DIRECTIONS for pair in run.distribution(direction)]
     return {
-        "jobname": run.name,
+        "jobname": name,
         "desc": workload_kind([run]),
         "groupid": 0,
         "error": 0,
         "elapsed": round(run.data["simulated_s"]),
-        **{name: _direction(run, name) for name in _DIRECTIONS},
+        **{direction: _direction(run, direction) for direction in _DIRECTIONS},
         "sync": {
             "total_ios": run.samples("flush"),
             "lat_ns": _latency(run, "flush", bins=False),

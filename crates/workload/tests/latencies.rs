@@ -155,6 +155,32 @@ fn logs_of_fio_with_and_without_the_io_log() {
 }
 
 #[test]
+fn times_that_are_coarse_beside_latencies_are_noted() {
+    let noted = |tick_us: u64, latency_tick_us: u64| {
+        let line = |each: u64| {
+            let (at, took) = (each * 170 / tick_us, (80 + each * 37 % 90) / latency_tick_us);
+            format!("{},R,{},4096,{}\n", at * tick_us, each * 4096, took * latency_tick_us)
+        };
+        let lines: String = (0..400).map(line).collect();
+        log("log.csv", &format!("submitted_us,op,offset,bytes,latency_us\n{lines}"))
+            .expect("it is a log")
+            .notes
+    };
+    assert_eq!(noted(1, 1), [""; 0]);
+    assert_eq!(noted(10, 10), [""; 0]);
+    assert_eq!(
+        noted(1000, 1),
+        ["its times of submission are whole 1ms, with a median latency of 125us: which requests were \
+          outstanding together is not known any better"]
+    );
+    let found = noted(1, 100);
+    assert_eq!(
+        found,
+        ["its latencies are whole 100us, with a median of 100us: what is slow is not known any better"]
+    );
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_line() {
     for (name, text, words) in [
         ("l.log", FIO.replace(", 8192, 0\n", ", 0\n"), "l.log:2: 6 fields, where the lines before it have 5"),

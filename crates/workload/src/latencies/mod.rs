@@ -12,6 +12,7 @@ use crate::readers::{Devices, detect, timed_table};
 use crate::{Location, Stopped, Watch, WorkloadError};
 
 mod block_events;
+mod coarse;
 mod fio;
 mod moments;
 mod named_columns;
@@ -131,6 +132,7 @@ pub fn read_latencies(
         return Err(WorkloadError::file(&file, "all of its latencies are 0: nothing was measured").into());
     }
     log.requests.sort_by_key(|served| served.submitted);
+    log.notes.extend(coarse::notes(&log.requests));
     Ok(log)
 }
 

@@ -291,6 +291,7 @@ def predict_log(
     path: str,
     iolog: str | None = None,
     device: str | None = None,
+    time_unit: str | None = None,
     model_json: str | None = None,
     model_name: str = "",
     false_calls: float | None = None,

@@ -314,12 +314,14 @@ def predict_log(
     device: str | None = None,
     progress: Progress | None = None,
     false_calls: float | None = None,
+    time_unit: str | None = None,
 ) -> dict[str, Any]:
     """Say how good predictions would have been for a drive of which there is a log.
 
     `log` has submissions and latencies: fio's latency log, with `iolog` beside it or not,
     blkparse's or blktrace's events, a trace with response times (``msr``, ``systor``, ``etw``),
-    or columns that its first line names. `device` says which counts where there are several.
+    or columns that its first line names. `device` says which counts where there are several,
+    `time_unit` (such as ``1us``) what a tick of a trace and of its response times is.
     Without a `model` the first half of the log says what is slow. No greater part of the
     normal requests than `false_calls` is called slow, if given.
 
@@ -333,6 +335,7 @@ def predict_log(
             str(log),
             None if iolog is None else str(iolog),
             device,
+            time_unit,
             None if model is None else json.dumps(model.model),
             "" if model is None else model.name,
             false_calls,

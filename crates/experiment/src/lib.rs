@@ -36,7 +36,7 @@ pub use lifetime::{
     Blocks, Drive, Endured, Lifetime, LifetimePlan, Method, Moment, Response, demand_names,
     demand_similarity, lifetimes, write_profiles,
 };
-pub use logged::{Logged, predict_log};
+pub use logged::{Logged, log_options, predict_log};
 pub use outcome::{RunOutcome, TenantOutcome, explain, merge, span_ns};
 pub use predict::{Predicted, predict};
 pub use predictor::{DrivePredictor, parse_model};

@@ -1,8 +1,8 @@
 //! Would prediction have worked on a drive of which there is a log?
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use flashkeel_engine::Time;
+use flashkeel_engine::{Span, Time};
 use flashkeel_ssdcheck::{DeviceModel, Engine, LEAST, Measured, Scored, assume, contradiction, score_log};
 use flashkeel_workload::{LatencyLog, LatencyLogOptions, read_latencies};
 use serde::Serialize;
@@ -32,6 +32,20 @@ pub struct Logged {
     /// How good predictions were.
     #[serde(flatten)]
     pub scored: Scored,
+}
+
+/// What is to be told of how a log is read; `time_unit` is a time such as `1us`.
+///
+/// # Errors
+/// If that is none.
+pub fn log_options(
+    iolog: Option<PathBuf>,
+    device: Option<String>,
+    time_unit: Option<&str>,
+) -> Result<LatencyLogOptions, Error> {
+    let time_unit = time_unit.map(Span::parse).transpose();
+    let time_unit = time_unit.map_err(|why| Error::Input(format!("--time-unit: {why}")))?;
+    Ok(LatencyLogOptions { iolog, device, time_unit })
 }
 
 /// Reads a log of submissions and latencies, and scores the predictions of its requests.

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use flashkeel_experiment::{self as experiment, LatencyLogOptions, RunPlan, Target};
+use flashkeel_experiment::{self as experiment, RunPlan, Target};
 use pyo3::prelude::*;
 
 use crate::{
@@ -82,13 +82,14 @@ pub fn predict(
 
 /// Score the predictions of a log's requests; say as JSON how good they were.
 #[pyfunction]
-#[pyo3(signature = (path, iolog=None, device=None, model_json=None, model_name="", false_calls=None, progress=None))]
+#[pyo3(signature = (path, iolog=None, device=None, time_unit=None, model_json=None, model_name="", false_calls=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "named in Python")]
 pub fn predict_log(
     py: Python<'_>,
     path: PathBuf,
     iolog: Option<PathBuf>,
     device: Option<String>,
+    time_unit: Option<&str>,
     model_json: Option<&str>,
     model_name: &str,
     false_calls: Option<f64>,
@@ -97,7 +98,7 @@ pub fn predict_log(
     let model = model_json.map(|text| experiment::parse_model(text, model_name)).transpose();
     let model = model.map_err(exception)?;
     let false_calls = checked(false_calls)?;
-    let options = LatencyLogOptions { iolog, device };
+    let options = experiment::log_options(iolog, device, time_unit).map_err(exception)?;
     watched(py, progress, |reporter| {
         experiment::predict_log(&path, &options, model, false_calls, &mut |phase, fraction| {
             reporter.report(phase, fraction)

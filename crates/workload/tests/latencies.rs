@@ -5,6 +5,7 @@ mod common;
 use std::path::PathBuf;
 
 use common::*;
+use flashkeel_engine::Span;
 use flashkeel_workload::{LatencyLog, LatencyLogOptions, Stopped, read_latencies};
 use proptest::prelude::*;
 
@@ -145,13 +146,39 @@ fn logs_of_fio_with_and_without_the_io_log() {
     // One after the other, which the milliseconds allow.
     assert_eq!(told(&found), [(0, 300, 16, 8), (300, 600, 0, 8), (900, 500, 8, 16)]);
     assert!(found.notes[0].contains("one request at a time"), "{:?}", found.notes);
-    let options = LatencyLogOptions { iolog: Some(file("io.log", IOLOG)), device: None };
+    let options = LatencyLogOptions { iolog: Some(file("io.log", IOLOG)), device: None, time_unit: None };
     let exact = read_with(file("l_lat.1.log", FIO), &options).expect("they are of one job");
     assert_eq!(told(&exact), [(10, 300, 16, 8), (350, 600, 0, 8), (960, 500, 8, 16)]);
     assert_eq!(exact.notes, ["1 submissions of the I/O log never ended"]);
     // Of newer versions, which say when each was issued.
     let issued = FIO.replace("\n", ", 7000\n");
     assert_eq!(told(&log("l_lat.1.log", &issued).expect("it is a log"))[1], (7, 600, 0, 8));
+}
+
+#[test]
+fn a_tick_of_a_log_may_be_another_and_that_it_is_assumed_is_said() {
+    let lines: String =
+        (0..200).map(|at| format!("{},usr,0,Read,{},4096,90\n", at * 150, at * 4096)).collect();
+    let with = |time_unit| LatencyLogOptions { time_unit, ..LatencyLogOptions::default() };
+    let found = read_with(file("us.csv", &lines), &with(None)).expect("it is a log");
+    assert_eq!(told(&found)[1], (15, 9, 8, 8));
+    assert!(found.notes[0].contains("taken for ticks of 100ns; --time-unit"), "{:?}", found.notes);
+    let found = read_with(file("us.csv", &lines), &with(Some(Span(1000)))).expect("it is a log");
+    assert_eq!(told(&found)[1], (150, 90, 8, 8));
+    assert_eq!(found.notes, [""; 0]);
+    let found = read_with(file("usr.csv", MSR), &with(None)).expect("it is a log");
+    assert_eq!(found.notes, [""; 0]);
+    // More than any drive serves.
+    let ns: String = (0..200).map(|at| format!("{at},usr,0,Read,{},4096,90\n", at * 4096)).collect();
+    let found = read_with(file("ns.csv", &ns), &with(Some(Span(1)))).expect("it is a log");
+    assert!(found.notes[0].ends_with("--time-unit 1us would make it 1000000 a second"), "{:?}", found.notes);
+    let found = read_with(file("dtrs.csv", ETW), &with(Some(Span(100)))).expect("it is a log");
+    assert_eq!(found.requests[1].latency, Span(20_000));
+    for (text, time_unit) in [(CSV, Span(1000)), (FIO, Span(1000)), (MSR, Span(0))] {
+        let message =
+            read_with(file("log", text), &with(Some(time_unit))).expect_err("it has none").to_string();
+        assert!(message.starts_with("--time-unit: "), "{message}");
+    }
 }
 
 #[test]
@@ -257,9 +284,9 @@ fn of_several_devices_one_is_named() {
         message.starts_with("trace.txt: requests to several devices: 8,0, 8,16; --device NAME"),
         "{message}"
     );
-    let options = LatencyLogOptions { iolog: None, device: Some("8,16".into()) };
+    let options = LatencyLogOptions { iolog: None, device: Some("8,16".into()), time_unit: None };
     assert_eq!(told(&read_with(file("trace.txt", &two), &options).expect("it is there")), [(10, 20, 64, 16)]);
-    let options = LatencyLogOptions { iolog: None, device: Some("8,17".into()) };
+    let options = LatencyLogOptions { iolog: None, device: Some("8,17".into()), time_unit: None };
     let message = read_with(file("trace.txt", &two), &options).expect_err("it is not").to_string();
     assert!(message.starts_with("--device: ") && message.contains("did you mean \"8,16\"?"), "{message}");
 }
@@ -267,14 +294,14 @@ fn of_several_devices_one_is_named() {
 #[test]
 fn io_logs_of_another_job_are_refused() {
     let other = IOLOG.replace("write 0 4096", "write 4096 4096");
-    let options = LatencyLogOptions { iolog: Some(file("io.log", other)), device: None };
+    let options = LatencyLogOptions { iolog: Some(file("io.log", other)), device: None, time_unit: None };
     let message = read_with(file("l.log", FIO), &options).expect_err("not of one job").to_string();
     assert!(message.contains("l.log:2: ") && message.contains("both logs of the same job?"), "{message}");
     let late = IOLOG.replace("350 /d", "9350 /d");
-    let options = LatencyLogOptions { iolog: Some(file("io.log", late)), device: None };
+    let options = LatencyLogOptions { iolog: Some(file("io.log", late)), device: None, time_unit: None };
     let message = read_with(file("l.log", FIO), &options).expect_err("not of one job").to_string();
     assert!(message.contains("l.log:2: the request ended 8950 us before"), "{message}");
-    let options = LatencyLogOptions { iolog: Some(file("io.log", IOLOG)), device: None };
+    let options = LatencyLogOptions { iolog: Some(file("io.log", IOLOG)), device: None, time_unit: None };
     assert!(read_with(file("c.csv", CSV), &options).expect_err("no fio").to_string().contains("--iolog: "));
 }
 
@@ -286,7 +313,7 @@ proptest! {
         let length = text.len();
         text[at % length] = byte;
         text.truncate(length - cut % length);
-        let options = LatencyLogOptions { iolog: (which == 3).then(|| file("io.log", &text)), device: None };
+        let options = LatencyLogOptions { iolog: (which == 3).then(|| file("io.log", &text)), device: None, time_unit: None };
         let path = if which == 3 { file("l.log", FIO) } else { file("l.log", &text) };
         if let Ok(log) = read_with(path, &options) {
             prop_assert!(log.requests.is_sorted_by_key(|served| served.submitted));

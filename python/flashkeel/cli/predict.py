@@ -18,7 +18,7 @@ from flashkeel.output.progress import Bars
 from flashkeel.seeds import consecutive
 from flashkeel.ssdcheck import WORKLOADS, Diagnosis, Drive, predict_log
 
-_OF_LOGS = ("iolog", "device")
+_OF_LOGS = ("iolog", "device", "time_unit")
 _OF_DRIVES = ("workloads", "requests", "sets", "seed", "destroy", "no_cache")
 
 
@@ -39,6 +39,12 @@ _OF_DRIVES = ("workloads", "requests", "sets", "seed", "destroy", "no_cache")
     help="With --log: fio's write_iolog of the same job, which has exact times of submission.",
 )
 @click.option("--device", metavar="NAME", help="With --log: the device that counts, of several.")
+@click.option(
+    "--time-unit",
+    metavar="TIME",
+    help="With --log: what a tick of a trace and of its response times is, such as 1us; else its "
+    "format's own.",
+)
 @click.option(
     "--model",
     "model_file",
@@ -88,6 +94,7 @@ def predict(
     log: Path | None,
     iolog: Path | None,
     device: str | None,
+    time_unit: str | None,
     model_file: Path | None,
     workloads: tuple[str, ...],
     requests: int,
@@ -113,7 +120,9 @@ def predict(
     model = None if model_file is None else Diagnosis.from_file(model_file)
     if log is not None:
         with Bars([log.name]) as bars:
-            found = predict_log(log, model, iolog, device, partial(bars.update, 0), false_calls)
+            found = predict_log(
+                log, model, iolog, device, partial(bars.update, 0), false_calls, time_unit
+            )
         if save_model is not None:
             _save(save_model, log.name, found["model"])
         if model is not None:

@@ -68,6 +68,23 @@ pub struct LatencyLogOptions {
     pub iolog: Option<PathBuf>,
     /// The device that counts, of a log with several.
     pub device: Option<String>,
+    /// What a tick of a trace's clock is, and of its response times; its format's own if not
+    /// given.
+    pub time_unit: Option<Span>,
+}
+
+impl LatencyLogOptions {
+    /// Refuses a unit for what has its own.
+    fn refuse_time_unit(&self, file: &str) -> Result<(), WorkloadError> {
+        match self.time_unit {
+            Some(_) => {
+                let message =
+                    format!("{file} says itself what its times are; msr, systor and etw have a tick to set");
+                Err(WorkloadError::key("--time-unit", message))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// Reads a log of latencies.
@@ -86,10 +103,16 @@ pub fn read_latencies(
     if options.iolog.is_some() && !is_fio {
         return Err(WorkloadError::key("--iolog", format!("{file} is no latency log of fio")).into());
     }
+    if options.time_unit == Some(Span::ZERO) {
+        let message = "a tick of 0ns would put every request at the same time";
+        return Err(WorkloadError::key("--time-unit", message).into());
+    }
     let mut pulse = Pulse::new(watch);
     let mut log = if is_fio {
+        options.refuse_time_unit(&file)?;
         fio::read(input, options, &mut pulse)?
     } else if named_columns::matches(input.head()) {
+        options.refuse_time_unit(&file)?;
         named_columns::read(input, options, &mut pulse)?
     } else {
         if let Some(message) = named_columns::nearly(input.head()) {
@@ -101,6 +124,7 @@ pub fn read_latencies(
         };
         match format.name {
             "blkparse" | "blktrace" => {
+                options.refuse_time_unit(&file)?;
                 refuse_pipe(&input)?;
                 drop(input);
                 block_events::read(path, format.name, options, &mut pulse)?
@@ -110,7 +134,10 @@ pub fn read_latencies(
                                (with log_offset=1) as --log, and this one as --iolog";
                 return Err(WorkloadError::at(&file, Location::Line(1), message).into());
             }
-            "parquet" => rows::read(&input, options, &mut pulse)?,
+            "parquet" => {
+                options.refuse_time_unit(&file)?;
+                rows::read(&input, options, &mut pulse)?
+            }
             "etw" => {
                 refuse_pipe(&input)?;
                 drop(input);
@@ -121,6 +148,7 @@ pub fn read_latencies(
                     let message = format!("a trace of the format {other}, which has no latencies; {KNOWN}");
                     return Err(WorkloadError::at(&file, Location::Line(1), message).into());
                 };
+                let table = options.time_unit.map_or(table.clone(), |unit| table.in_ticks(unit.0));
                 timed_rows::read(input, other, &table, options, &mut pulse)?
             }
         }

@@ -1,5 +1,4 @@
-//! Traces of Windows' events, which say when each request was issued and when it
-//! completed: they are read once by each time.
+//! Traces of Windows' events, which say when each request completed and what it took.
 
 use std::path::Path;
 
@@ -17,35 +16,27 @@ pub(super) fn read(
     pulse: &mut Pulse<'_, '_>,
 ) -> Result<LatencyLog, Stopped> {
     let format = FormatName::parse("etw").expect("it is one of ours");
-    let open = |times| {
-        let options = ReaderOptions {
-            time_unit: None,
-            action: None,
-            columns: None,
-            is_forced: true,
-            times,
-            responses: false,
-        };
-        readers::open(path, Some(format), &options)
+    let reader_options = ReaderOptions {
+        time_unit: options.time_unit,
+        action: None,
+        columns: None,
+        is_forced: true,
+        times: Times::Issued,
+        responses: true,
     };
-    let (mut issued, mut completed) = (open(Times::Issued)?, open(Times::Recorded)?);
+    let mut issued = readers::open(path, Some(format), &reader_options)?;
     let (mut all, mut counts, mut passed_over) = (Vec::new(), Counts::default(), 0);
-    let (mut issue, mut completion) = (Record::EMPTY, Record::EMPTY);
-    // Both have the same lines, so that what is wrong with one is wrong with both.
-    while issued.reader.next(&mut issue, &mut counts)?
-        && completed.reader.next(&mut completion, &mut counts)?
-    {
+    let mut issue = Record::EMPTY;
+    while issued.reader.next(&mut issue, &mut counts)? {
         pulse.step(|| issued.progress.fraction())?;
         if !matches!(issue.operation, Operation::Read | Operation::Write) || issue.bytes == 0 {
             passed_over += 1;
             continue;
         }
-        // Times of issue begin to count earlier.
-        let latency_ns = completion.time_ns + readers::ISSUED_BEFORE_NS - issue.time_ns;
         let range = (issue.offset, issue.bytes);
         let refuse = |why| WorkloadError::at(&issued.file, Location::Line(issue.item), why);
         let request =
-            served(issue.time_ns, latency_ns, issue.operation, range, issue.item).map_err(refuse)?;
+            served(issue.time_ns, issue.response_ns, issue.operation, range, issue.item).map_err(refuse)?;
         all.push((issue.device, request));
     }
     let (requests, others) = of_chosen(&issued.file, issued.reader.devices(), options, all)?;

@@ -42,7 +42,7 @@ type Positions = [Option<usize>; COLUMNS.len()];
 const ASSUMED: [[usize; COLUMNS.len()]; 3] = [[1, 8, 7, 5, 6], [1, 8, 7, 5, 6], [1, 6, 5, 0, 0]];
 /// Where the time of issue begins to count: before the trace began, so that
 /// what was on its way then has one.
-pub(crate) const ISSUED_BEFORE_NS: u64 = 3600 * 1_000_000_000;
+const ISSUED_BEFORE_NS: u64 = 3600 * 1_000_000_000;
 
 /// Whether a column of `operation` is read.
 fn is_needed(column: usize, operation: Operation, times: Times) -> bool {

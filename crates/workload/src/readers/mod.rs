@@ -37,7 +37,6 @@ mod vscsi;
 
 pub(crate) use columns::{COLUMN_NAMES, operation as named_operation};
 pub(crate) use devices::{Devices, SYNTHETIC, says_synthetic};
-pub(crate) use etw::ISSUED_BEFORE_NS;
 pub(crate) use parquet::{
     File as ParquetFile, explain as explain_parquet, guarded as guard_parquet, open_file as open_parquet,
 };

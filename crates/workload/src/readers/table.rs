@@ -106,7 +106,7 @@ impl Table {
     }
 
     /// Whether the times of the first lines are those of a calendar, which have no unit.
-    pub(super) fn is_calendar(&self, head: &[u8]) -> bool {
+    pub(crate) fn is_calendar(&self, head: &[u8]) -> bool {
         let mut fields = NO_FIELDS;
         let is_time =
             |line| self.split(line, &mut fields).is_ok() && calendar_ns(fields[self.time]).is_some();

@@ -16,6 +16,11 @@ SIZES = {
     "B": 1,
 }
 """Units of sizes, in bytes; those that end others behind them."""
+_TIMES = {
+    "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3,
+    "min": 60.0, "h": 3600.0, "d": 86400.0, "s": 1.0,
+}  # fmt: skip
+"""Units of times, in s; those that end others behind them."""
 _PLANES = ("channels", "chips_per_channel", "planes_per_chip")
 
 
@@ -27,6 +32,14 @@ def in_bytes(text: str) -> int:
             # Whole numbers may be larger than those that have decimals are exact.
             return int(number) * scale if number.isdecimal() else int(float(number) * scale)
     return int(text)
+
+
+def in_seconds(text: str) -> float:
+    """Return the seconds of a time, ``50us`` or ``1.5h``; ValueError where it is none."""
+    for unit, scale in _TIMES.items():
+        if text.endswith(unit):
+            return float(text.removesuffix(unit)) * scale
+    raise ValueError(f"{text!r} is no time")
 
 
 def bytes_per_second(text: str) -> int:

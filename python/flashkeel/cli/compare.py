@@ -11,7 +11,7 @@ from flashkeel import comparison, settings
 from flashkeel._core import InputError
 from flashkeel.cli.common import console, echo
 from flashkeel.cli.results import load_runs, result_file, told_apart
-from flashkeel.output import tables
+from flashkeel.output import cautions, tables
 from flashkeel.run import Run
 
 
@@ -39,6 +39,9 @@ def compare(a: str, b: str, form: str) -> None:
         found = comparison.compare(*pair)
         left, right = pair if apart is None else _named_apart(pair, apart)
         screen.print(tables.comparison(left, right, found, settings.differing(pair)))
+    for side, each in runs.items():
+        for caution in cautions.of(each):
+            echo(f"Note: {side} {caution}")
     if alone := _alone(pairs, runs):
         echo(f"Not compared, as the other side has none of that name: {', '.join(alone)}")
 
@@ -87,4 +90,5 @@ def _as_json(a: Run, b: Run) -> dict[str, object]:
         for row in comparison.compare(a, b)
     ]
     basis = {side: run.data["basis"] for side, run in (("a_basis", a), ("b_basis", b))}
-    return {"a": a.name, "b": b.name, **basis, "percentiles": rows}
+    notes = {side: list(cautions.of([run])) for side, run in (("a_notes", a), ("b_notes", b))}
+    return {"a": a.name, "b": b.name, **basis, **notes, "percentiles": rows}

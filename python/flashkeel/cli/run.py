@@ -119,7 +119,7 @@ def _print(result: Result, form: str) -> None:
 
 def _print_tables(result: Result) -> None:
     # Imported while nobody waits for the simulation to begin.
-    from flashkeel.output import plots, tables, textplot
+    from flashkeel.output import cautions, plots, tables, textplot
 
     classes = plots.shown_classes(result.runs)
     screen = console()
@@ -136,3 +136,5 @@ def _print_tables(result: Result) -> None:
         echo(textplot.tails(result.runs, latency_class) + "\n")
     for note in tables.notes(result.runs):
         echo(note)
+    for caution in cautions.of(result.runs):
+        echo(f"Note: {caution}")

@@ -418,11 +418,16 @@ def sweep(
         cells += [units.duration(run.mean(latency_class))]
         cells += [_tail(run, latency_class, percentile) for percentile in (99.9, 99.99)]
         first = f"{row['point']} {row['run']}" if several else str(row["point"])
+        first += " !" if row.get("overloaded") else ""
         table.add_row(escape(first), *map(escape, cells))
     caption = (
         f"{units.requests(latency_class)}; writes/cycle: drive writes for each cycle of the "
         f"flash; * fewer than {FEW} samples beyond: how many"
     )
+    if any(row.get("overloaded") for row in rows):
+        caption += (
+            "\n! requests come faster than they are served: latencies say how long the run was"
+        )
     return titled(f"{title} ({workload_kind(all_runs)})", table, caption)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flashkeel import percentiles
+from flashkeel import overload, percentiles
 from flashkeel._core import InputError
 from flashkeel.arrow import write_table
 from flashkeel.comparison import FEW
@@ -64,6 +64,7 @@ def _measures() -> dict[str, _Measure]:
         "basis": lambda run: run.data["basis"],
         "digest": lambda run: run.data["digest"],
         "requests": lambda run: run.data["requests"],
+        "overloaded": lambda run: bool(overload.found(run)),
         "waf": lambda run: run.data.get("waf"),
         "erases": lambda run: run.data.get("erases"),
         _DRIVE_WRITES: _drive_writes,
@@ -179,6 +180,8 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
                 axes.plot([row[x]] * 2, [low, high], color=colour, alpha=0.6)
             few = row.get(f"{name}_beyond", FEW) < FEW
             axes.plot(row[x], row[y], "o", color=colour, mfc="white" if few else colour)
+            if row["overloaded"]:
+                axes.plot(row[x], row[y], "x", color="black", markersize=9)
     # Points may lie on each other, and those at the right need room for their names.
     for at, texts in names.items():
         said = " | ".join(dict.fromkeys(texts))
@@ -191,9 +194,13 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
     axes.set_xlabel(x if x in design.keys else _words(x))
     axes.set_ylabel(y if y in design.keys else _words(y))
     axes.grid(alpha=0.3)
+    words = []
     if any(f"{y.removesuffix('_ns')}_beyond" in row for row in found):
-        words = f"open: fewer than {FEW} samples beyond; bars: 95 % intervals"
-        figure.supxlabel(words, fontsize="small")
+        words.append(f"open: fewer than {FEW} samples beyond; bars: 95 % intervals")
+    if any(row["overloaded"] for row in found):
+        words.append("crossed out: requests come faster than they are served")
+    if words:
+        figure.supxlabel("; ".join(words), fontsize="small")
     kind = plots.workload_kind([it.run for it in done])
     figure.suptitle(f"{design.title} ({kind})")
     return figure

@@ -6,17 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flashkeel import _core, percentiles, steadiness
+from flashkeel import _core, overload, percentiles, steadiness
 from flashkeel.comparison import FEW
-from flashkeel.output import tables, units
+from flashkeel.output import cautions, tables, units
 from flashkeel.output.plots import workload_kind
 from flashkeel.quantities import bytes_per_second
 from flashkeel.run import Run
-
-_GROWTH = 4
-"""A queue that gets so many times as long as it is at first has grown."""
-_LONG = 100
-"""Requests that a queue may hold in passing."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +45,7 @@ def _of(run: Run) -> Iterator[Warning]:
                 "from there on the tail is a guess",
             )
     yield from _unsteady(run)
+    yield from _overloaded(run)
     yield from _impossible(run)
 
 
@@ -63,7 +59,7 @@ def _unsteady(run: Run) -> Iterator[Warning]:
     """Give what is not steady over the last rounds, by SNIA's criterion."""
     if not run.has("series"):
         return
-    found, queue = steadiness.assess(run, "lat"), run.series()
+    found = steadiness.assess(run, "lat")
     if (last := found.last) and not last.is_steady:
         # `flashkeel steady` looks for the first window, at which measuring may end as SNIA has
         # it. What is reported here was measured to the end.
@@ -92,28 +88,21 @@ def _unsteady(run: Run) -> Iterator[Warning]:
             f"{steadiness.WINDOW} of {len(found.points)} rounds: what is measured over the whole "
             "run mixes two states",
         )
-    drives = [values for key, values in queue.items() if key.endswith("requests_in_device")]
-    if drives and run.data["config"]["workload"]["pacing"]["policy"] == "open":
-        yield from _growing(run, [float(it) for it in sum(drives[1:], drives[0])])
 
 
-def _growing(run: Run, waiting: list[float]) -> Iterator[Warning]:
-    """Give a queue that grows as long as there are requests, other than one of bursts."""
-    peak = max(range(len(waiting)), key=lambda at: waiting[at])
-    first = waiting[: max(1, peak // 5)]
-    grows = all(it > waiting[peak] / _GROWTH for it in waiting[peak // 2 : peak])
-    if (
-        peak > len(waiting) // 3
-        and waiting[peak] > _LONG
-        and waiting[peak] > _GROWTH * sum(first) / len(first)
-        and grows
-    ):
-        yield Warning(
-            "not steady",
-            run.name,
-            f"requests come faster than they are served: {units.count(waiting[peak])} are in the "
-            "device by the end",
-        )
+def _overloaded(run: Run) -> Iterator[Warning]:
+    peak = _peak(run)
+    for one in overload.found(run):
+        most = f", up to {units.count(peak)} of which are in the device" if peak else ""
+        yield Warning("not steady", run.name, f"{cautions.overloaded(one)}{most}")
+
+
+def _peak(run: Run) -> float:
+    """Return how many requests were in the devices at most, at the ends of windows."""
+    if not run.has("series"):
+        return 0.0
+    queues = [values for key, values in run.series().items() if key.endswith("requests_in_device")]
+    return max((float(it) for it in sum(queues[1:], queues[0])), default=0.0) if queues else 0.0
 
 
 def _impossible(run: Run) -> Iterator[Warning]:

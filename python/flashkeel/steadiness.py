@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flashkeel._core import InputError
+from flashkeel.quantities import in_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +31,11 @@ WINDOW = 5
 
 MOST_RANGE = 0.20
 MOST_SLOPE = 0.10
+
+MOST_FREE = 0.10
+"""Share of a host's writes beyond which blocks that were free before decide write amplification."""
+
+_EVEN = ("poisson", "constant")
 
 VARIABLES = {"iops": "IOPS", "bw": "bytes/s", "lat": "ns"}
 """What can be tracked, and its unit."""
@@ -181,6 +187,46 @@ def assess(
         (it for it in found if (criterion.is_met(it) if criterion else it.is_steady)), None
     )
     return Steadiness(variable, points, first, found[-1] if found else None)
+
+
+def from_free_blocks(run: Run) -> float | None:
+    """Return which share of the host's writes went into blocks that were free before the run.
+
+    For these nothing had to be collected, so write amplification is lower than it stays. It is
+    below 0 where more blocks were free after it. None for a stack, without writes, and where a
+    block's cells hold now one bit and now more.
+    """
+    if not run.data.get("waf"):
+        return None
+    config = run.data["config"]
+    if config.get("stack") or config["device"]["slc_cache"]["policy"] != "none":
+        return None
+    geometry, device = config["device"]["geometry"], run.data["device"]
+    erased = device["erases"] * geometry["pages_per_block"] * in_bytes(geometry["page_size"])
+    return float((device["programmed_bytes"] - erased) / device["host_bytes_written"])
+
+
+def is_of_the_beginning(run: Run) -> bool:
+    """Return whether write amplification is not the one that lasts, by blocks that were free."""
+    return abs(from_free_blocks(run) or 0.0) > MOST_FREE
+
+
+def mixes_states(run: Run) -> bool:
+    """Return whether a run's last rounds are of another state than the first steady ones.
+
+    Only an even load tells that of the drive.
+    """
+    if not run.has("series"):
+        return False
+    workload = run.data["config"]["workload"]
+    arrivals = workload["source"].get("arrivals", {}).get("policy", "")
+    is_even = workload["source"]["policy"] == "synthetic" and (
+        workload["pacing"]["policy"] == "closed" or arrivals in _EVEN
+    )
+    if not is_even:
+        return False
+    found = assess(run, "lat")
+    return found.last is not None and found.last.is_steady and found.is_left
 
 
 def _summed(means: np.ndarray[Any, Any], counts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -1,5 +1,7 @@
 """SNIA's and fio's steady states."""
 
+import json
+
 import flashkeel
 import pytest
 from flashkeel import InputError, steadiness
@@ -123,3 +125,35 @@ def test_where_nothing_happens_there_is_no_steady_state():
     (silent,) = steadiness.windows(points(0, 0, 0, 0, 0))
     assert not silent.is_steady
     assert not steadiness.parse("iops:5%").is_met(silent)
+
+
+def test_what_went_into_free_blocks_is_told_from_what_was_collected(cli, tmp_path):
+    document = tmp_path / "writes.toml"
+    document.write_text(SMALL.split("[[runs]]")[0])
+    short = ("--set", "device.gc.stop_above=90", "--set", "workload.requests=4000")
+    words = "Note: run: WAF is lower than it stays: "
+    assert words in cli("run", document, *short, "--out", tmp_path / "short").out
+    found = flashkeel.load(tmp_path / "short").runs[0]
+    share = steadiness.from_free_blocks(found)
+    assert share is not None and share > steadiness.MOST_FREE
+    erased = found.data["erases"] * 64 * 16384
+    assert found.data["device"]["programmed_bytes"] - erased == pytest.approx(
+        share * found.data["device"]["host_bytes_written"]
+    )
+    # The same states at both ends.
+    long = flashkeel.Experiment(document.read_text(), "long").set("workload.requests", 200_000)
+    (settled,) = long.run().runs
+    assert not steadiness.is_of_the_beginning(settled)
+    stack = long.set("workload.requests", 2000).set("stack.devices", [{"ssd": {}}]).run()
+    assert steadiness.from_free_blocks(stack.runs[0]) is None
+
+
+def test_a_sweep_marks_what_is_of_the_beginning(cli, tmp_path):
+    (tmp_path / "small.toml").write_text(SMALL.split("[[runs]]")[0])
+    both = tmp_path / "both.toml"
+    both.write_text('experiment = "small.toml"\n[grid]\n"workload.requests" = [4000, 200000]\n')
+    short, long = json.loads(cli("sweep", both, "-o", tmp_path / "s", "--format", "json").out)
+    assert abs(short["from_free_blocks"]) > steadiness.MOST_FREE > abs(long["from_free_blocks"])
+    table = cli("sweep", both, "-o", tmp_path / "s").out
+    first, second = (line for line in table.splitlines() if line.startswith(("1 ", "2 ")))
+    assert "~" in first and "~" not in second and "the one that lasts" in table

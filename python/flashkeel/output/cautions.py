@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from flashkeel import overload
+from flashkeel import overload, steadiness
 from flashkeel.output import units
 from flashkeel.overload import Overload
 from flashkeel.run import Run
@@ -16,6 +16,18 @@ def of(runs: Sequence[Run]) -> Iterator[str]:
         for one in overload.found(run):
             name = run.name if one.name == run.name else f"{run.name}: {one.name}"
             yield f"{name}: {overloaded(one)}"
+        if steadiness.is_of_the_beginning(run):
+            yield f"{run.name}: {_of_the_beginning(steadiness.from_free_blocks(run) or 0.0)}"
+    if mixed := [run.name for run in runs if steadiness.mixes_states(run)]:
+        yield f"{', '.join(mixed)}: two states are in it, as `flashkeel steady` tells"
+
+
+def _of_the_beginning(share: float) -> str:
+    if share > 0:
+        was = f"{units.share(share)} was written to blocks that were free before"
+        return f"WAF is lower than it stays: {was}"
+    more = f"more blocks are free than before, by {units.share(-share)} of writes"
+    return f"WAF is higher than it stays: {more}"
 
 
 def overloaded(one: Overload) -> str:

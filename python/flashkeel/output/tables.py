@@ -19,7 +19,7 @@ from flashkeel.explanation import Explanation
 from flashkeel.output import units
 from flashkeel.output.plots import ABOVE, workload_kind
 from flashkeel.run import Run, main_class
-from flashkeel.steadiness import Criterion, Steadiness
+from flashkeel.steadiness import MOST_FREE, Criterion, Steadiness
 
 _TAIL = (99.0, 99.9, 99.99, 99.9999)
 _MOST_CAUSES = 3
@@ -412,9 +412,13 @@ def sweep(
     several = len({run.data["name"] for run in all_runs}) > 1
     heads = ["WAF", "writes/\ncycle", "mean", *map(percentiles.label, (99.9, 99.99))]
     table = grid("run" if several else "point", *names, *heads)
+    has_early = False
     for run, row in zip(all_runs, rows, strict=True):
         cells = [str(row[key]) for key in keys]
-        cells += [units.ratio(row["waf"]), units.ratio(row["drive_writes_per_cycle"])]
+        is_early = abs(row.get("from_free_blocks") or 0.0) > MOST_FREE
+        has_early |= is_early
+        cells += [("~" if is_early else "") + units.ratio(row["waf"])]
+        cells += [units.ratio(row["drive_writes_per_cycle"])]
         cells += [units.duration(run.mean(latency_class))]
         cells += [_tail(run, latency_class, percentile) for percentile in (99.9, 99.99)]
         first = f"{row['point']} {row['run']}" if several else str(row["point"])
@@ -424,6 +428,11 @@ def sweep(
         f"{units.requests(latency_class)}; writes/cycle: drive writes for each cycle of the "
         f"flash; * fewer than {FEW} samples beyond: how many"
     )
+    if has_early:
+        caption += (
+            "\n~ blocks that were free before, or are free now, are more than a tenth of what the"
+            "\nhost wrote: WAF is not yet the one that lasts"
+        )
     if any(row.get("overloaded") for row in rows):
         caption += (
             "\n! requests come faster than they are served: latencies say how long the run was"

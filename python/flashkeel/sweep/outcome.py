@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flashkeel import overload, percentiles
+from flashkeel import overload, percentiles, steadiness
 from flashkeel._core import InputError
 from flashkeel.arrow import write_table
 from flashkeel.comparison import FEW
@@ -66,6 +66,7 @@ def _measures() -> dict[str, _Measure]:
         "requests": lambda run: run.data["requests"],
         "overloaded": lambda run: bool(overload.found(run)),
         "waf": lambda run: run.data.get("waf"),
+        "from_free_blocks": steadiness.from_free_blocks,
         "erases": lambda run: run.data.get("erases"),
         _DRIVE_WRITES: _drive_writes,
         "gc_blocked_fraction": lambda run: run.data.get("gc_blocked_fraction"),
@@ -174,14 +175,7 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
                 said = ", ".join(str(row[key]) for key in unnamed)
                 names.setdefault((row[x], row[y]), []).append(said)
         for row in here:
-            name = y.removesuffix("_ns")
-            low, high = row.get(f"{name}_low_ns"), row.get(f"{name}_high_ns")
-            if low is not None and high is not None:
-                axes.plot([row[x]] * 2, [low, high], color=colour, alpha=0.6)
-            few = row.get(f"{name}_beyond", FEW) < FEW
-            axes.plot(row[x], row[y], "o", color=colour, mfc="white" if few else colour)
-            if row["overloaded"]:
-                axes.plot(row[x], row[y], "x", color="black", markersize=9)
+            _mark(axes, row, x, y, colour)
     # Points may lie on each other, and those at the right need room for their names.
     for at, texts in names.items():
         said = " | ".join(dict.fromkeys(texts))
@@ -194,16 +188,42 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
     axes.set_xlabel(x if x in design.keys else _words(x))
     axes.set_ylabel(y if y in design.keys else _words(y))
     axes.grid(alpha=0.3)
+    if words := _marks(found, y):
+        figure.supxlabel("\n".join(words), fontsize="small")
+    kind = plots.workload_kind([it.run for it in done])
+    figure.suptitle(f"{design.title} ({kind})")
+    return figure
+
+
+def _mark(axes: Axes, row: dict[str, Any], x: str, y: str, colour: str | tuple[float, ...]) -> None:
+    """Draw a point, with its interval and what there is to know of it."""
+    name = y.removesuffix("_ns")
+    low, high = row.get(f"{name}_low_ns"), row.get(f"{name}_high_ns")
+    if low is not None and high is not None:
+        axes.plot([row[x]] * 2, [low, high], color=colour, alpha=0.6)
+    few = row.get(f"{name}_beyond", FEW) < FEW
+    axes.plot(row[x], row[y], "o", color=colour, mfc="white" if few else colour)
+    if _is_early(row):
+        axes.plot(row[x], row[y], "+", color="black", markersize=9)
+    if row["overloaded"]:
+        axes.plot(row[x], row[y], "x", color="black", markersize=9)
+
+
+def _marks(found: Sequence[dict[str, Any]], y: str) -> list[str]:
+    """Return what the marks of a picture mean, a line for each that is in it."""
     words = []
     if any(f"{y.removesuffix('_ns')}_beyond" in row for row in found):
         words.append(f"open: fewer than {FEW} samples beyond; bars: 95 % intervals")
     if any(row["overloaded"] for row in found):
-        words.append("crossed out: requests come faster than they are served")
-    if words:
-        figure.supxlabel("; ".join(words), fontsize="small")
-    kind = plots.workload_kind([it.run for it in done])
-    figure.suptitle(f"{design.title} ({kind})")
-    return figure
+        words.append("×: requests come faster than they are served")
+    if any(map(_is_early, found)):
+        words.append("+: write amplification is not yet the one that lasts")
+    return words
+
+
+def _is_early(row: dict[str, Any]) -> bool:
+    share: float | None = row["from_free_blocks"]
+    return abs(share or 0.0) > steadiness.MOST_FREE
 
 
 def _lines(

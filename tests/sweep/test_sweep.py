@@ -10,8 +10,8 @@ import time
 
 import pytest
 from arro3.io import read_parquet
-from flashkeel.sweep import design, running
-from flashkeel.sweep.outcome import picture
+from flashkeel.sweep import design, quantity, running
+from flashkeel.sweep.outcome import picture, rows
 from small import SMALL
 
 BASE = SMALL.split("[[runs]]")[0].partition("[device]")[2].replace("[", "[experiment.")
@@ -126,6 +126,22 @@ def test_lines_say_all_that_no_axis_does(mine, tmp_path):
     shown = axes.yaxis.get_ticklabels(which="both")
     boxes = [it.get_window_extent() for it in shown if it.get_text()]
     assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+
+
+def test_sizes_and_times_stand_where_they_are_on_a_scale(mine, tmp_path):
+    keys = '"device.buffer.size" = ["4MiB", "512KiB", "1GiB"]\n'
+    axes, *_ = drawn(mine, tmp_path, SWEEP.partition("[grid]")[0] + "[grid]\n" + keys)
+    (line,) = [line for line in axes.get_lines() if line.get_alpha() == 0.4]
+    assert list(line.get_xdata()) == [1 << 19, 1 << 22, 1 << 30]
+    assert axes.get_xscale() == "log"
+    assert [it.get_text() for it in axes.get_xticklabels()] == ["4MiB", "512KiB", "1GiB"]
+    found, store = design.read(str(mine)), running.Store(tmp_path / "drawn")
+    told = rows(found, running.finished(running.points(found, 1), store))
+    assert [row["device.buffer.size"] for row in told] == ["4MiB", "512KiB", "1GiB"]
+    assert [row["device.buffer.size_bytes"] for row in told] == [1 << 22, 1 << 19, 1 << 30]
+    assert quantity.of(["1ms", "5us"]).numbers == pytest.approx({"1ms": 1e-3, "5us": 5e-6})
+    assert quantity.of(["400MB/s"]).unit == "bytes_per_s"
+    assert [quantity.of(it) for it in (["1ms", "1MiB"], ["fifo"], ["5"], [5], [])] == [None] * 5
 
 
 def test_points_by_chance_are_not_joined_and_many_numbers_have_a_scale(mine, tmp_path):

@@ -15,6 +15,7 @@ from flashkeel.output import files, plots
 from flashkeel.quantities import flash_bytes
 from flashkeel.run import LATENCY_CLASSES, Run, main_class
 from flashkeel.suggest import did_you_mean
+from flashkeel.sweep import quantity
 from flashkeel.sweep.design import Design
 from flashkeel.sweep.running import Done
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TABLE, PICTURE = "sweep.parquet", "sweep.png"
+_DECADE = 10
+"""Times the least value from which on an axis is logarithmic."""
+_MOST_TICKS = 12
 _SHOWN = (50.0, 99.0, 99.9, 99.99, 99.9999)
 _PLURALS = {"flush": "flushes"}
 _IDENTITY = ("point", "run")
@@ -31,14 +35,19 @@ _DRIVE_WRITES = "drive_writes_per_cycle"
 
 
 def rows(design: Design, done: Sequence[Done]) -> list[dict[str, Any]]:
-    """Return a row a point and run: the keys, then what was measured."""
+    """Return a row a point and run: the keys, what was measured, and quantities as numbers."""
     measures = _measures()
-    return [
+    found: list[dict[str, Any]] = [
         dict(zip(_IDENTITY, (it.point.index + 1, it.run.data["name"]), strict=True))
         | {key: _plain(it.point.values[key]) for key in design.keys}
         | {name: measure(it.run) for name, measure in measures.items()}
         for it in done
     ]
+    for key in design.keys:
+        if known := quantity.of([row[key] for row in found]):
+            for row in found:
+                row[f"{key}_{known.unit}"] = known.numbers[row[key]]
+    return found
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
@@ -156,6 +165,9 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
     x = design.picture.x or design.keys[0]
     y = design.picture.y or f"{main}_p99.9_ns"
     by = design.picture.by or next((key for key in design.keys if key != x), "run")
+    across = quantity.of([row[x] for row in found]) if x in design.keys else None
+    if across is not None:
+        found = [row | {x: across.numbers[row[x]]} for row in found]
     # What no axis names is said by the points, of a line by its last.
     unnamed = [
         key for key in design.keys
@@ -185,6 +197,8 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
     if y.endswith("_ns"):
         axes.set_yscale("log")
         plots.latencies(axes.yaxis)
+    if across is not None:
+        _quantities(axes, across)
     axes.set_xlabel(x if x in design.keys else _words(x))
     axes.set_ylabel(y if y in design.keys else _words(y))
     axes.grid(alpha=0.3)
@@ -237,7 +251,26 @@ def _lines(
     lines: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in found:
         lines.setdefault(tuple(row[key] for key in others), []).append(row)
+    if x in design.keys and all(_is_number(row[x]) for row in found):
+        return [sorted(line, key=lambda row: row[x]) for line in lines.values()]
     return lines.values()
+
+
+def _is_number(value: Any) -> bool:  # noqa: ANN401
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _quantities(axes: Axes, across: quantity.Quantity) -> None:
+    """Scale and label an axis of quantities: each as it is written, where there are few."""
+    places = {number: text for text, number in across.numbers.items()}
+    low, high = min(places), max(places)
+    if 0 < low * _DECADE <= high:
+        axes.set_xscale("log")
+    axes.minorticks_off()
+    if len(places) > _MOST_TICKS:
+        axes.xaxis.set_major_formatter(lambda number, _: across.shown(number))
+    else:
+        axes.set_xticks(list(places), list(places.values()), rotation=30, ha="right")
 
 
 def _colours(

@@ -1,0 +1,45 @@
+"""Values of a sweep's keys that are quantities, written as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flashkeel.output import units
+from flashkeel.quantities import bytes_per_second, in_bytes, in_seconds
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What all values of a key are, as numbers."""
+
+    unit: str
+    numbers: Mapping[str, float]
+    """Of each text."""
+    shown: Callable[[float], str]
+
+
+def of(values: Sequence[Any]) -> Quantity | None:
+    """Return what values are that are all sizes, all rates or all times; None of others."""
+    texts = list(dict.fromkeys(values))
+    if not texts or not all(isinstance(text, str) for text in texts):
+        return None
+    # A number without a unit would do for a size, too.
+    if all(text[-1:].isalpha() for text in texts):
+        for unit, parse, shown in (
+            ("bytes", in_bytes, units.size),
+            ("s", in_seconds, lambda seconds: units.duration(seconds * 1e9)),
+            ("bytes_per_s", _rate, lambda rate: f"{units.size(rate)}/s"),
+        ):
+            try:
+                return Quantity(unit, {text: float(parse(text)) for text in texts}, shown)
+            except ValueError:
+                continue
+    return None
+
+
+def _rate(text: str) -> float:
+    if not text.endswith("/s"):
+        raise ValueError(f"{text!r} is no rate")
+    return float(bytes_per_second(text))

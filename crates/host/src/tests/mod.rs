@@ -15,6 +15,7 @@ mod schedulers;
 mod states;
 mod striped;
 mod tier;
+mod tier_full;
 mod timers;
 mod windowed;
 

@@ -23,13 +23,13 @@ use crate::tier::writeback::{Happened, View, Writeback, WritebackConfig};
 use crate::tier::{Plan, Tier};
 
 const PAGES: u64 = 40;
-const FRAMES: u64 = 16;
-const SSD: usize = 0;
-const NVM: usize = 1;
+pub(super) const FRAMES: u64 = 16;
+pub(super) const SSD: usize = 0;
+pub(super) const NVM: usize = 1;
 
 /// Sends writes to the NVM by chance.
 #[derive(Clone)]
-struct Coin(Stream, f64);
+pub(super) struct Coin(pub Stream, pub f64);
 
 impl Placement for Coin {
     fn takes(&mut self, _now: Time, _write: &Request) -> bool {
@@ -89,7 +89,7 @@ fn tier(placement: Coin, lower_pages: u64, period: Span, is_lru: bool) -> Tier {
     Tier::new(plan(placement, lower_pages, period, is_lru))
 }
 
-fn plan(placement: Coin, lower_pages: u64, period: Span, is_lru: bool) -> Plan {
+pub(super) fn plan(placement: Coin, lower_pages: u64, period: Span, is_lru: bool) -> Plan {
     let limits = |pages: u64| Limits {
         sectors: pages * 8,
         block_sectors: 8,

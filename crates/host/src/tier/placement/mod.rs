@@ -56,7 +56,7 @@ pub trait Placement: DynClone + Send {
     /// A write has come, whether there is room for it or not.
     fn came(&mut self, _write: &Request) {}
 
-    /// Whether a write goes to the upper, which has room for it.
+    /// Whether a write belongs to the upper, where room is made for it then.
     fn takes(&mut self, now: Time, write: &Request) -> bool;
 
     /// Whether pages that the upper holds are written there, whatever becomes of the

@@ -212,27 +212,32 @@ impl Tier {
         if missed > 0 {
             self.writeback.hear(now, Happened::WriteMissed { pages: missed });
         }
-        let needs_room = |table: &Table| pages.clone().filter(|&page| table.needs_room(page)).count() as u64;
-        let mut needed = needs_room(&self.table);
-        if self.takes_any && needed <= self.table.len() {
-            self.make_room(now, needed, data, outbox);
-            // What has left may have been of the same pages.
-            needed = needs_room(&self.table);
-        }
-        let has_room = self.takes_any && needed <= self.table.free();
-        let mut is_taken = false;
-        if has_room {
-            is_taken = self.placement.takes(now, request);
-            let (own, other) =
-                if is_taken { (Medium::Upper, Medium::Lower) } else { (Medium::Lower, Medium::Upper) };
-            if !self.accounts.allows(now, own, request.bytes()) {
-                let is_free = self.accounts.allows(now, other, request.bytes());
-                is_taken ^= self.overflow.policy().goes_elsewhere(is_free);
+        let mut is_taken = self.takes_any && self.prefers_upper(now, request);
+        // Nothing leaves for a write that goes to the lower.
+        if is_taken {
+            let needs_room =
+                |table: &Table| pages.clone().filter(|&page| table.needs_room(page)).count() as u64;
+            let needed = needs_room(&self.table);
+            if needed <= self.table.len() {
+                self.make_room(now, needed, data, outbox);
             }
-        } else if self.takes_any {
-            self.accounts.writes_without_room += 1;
+            // What has left may have been of the same pages.
+            is_taken = needs_room(&self.table) <= self.table.free();
+            self.accounts.writes_without_room += u64::from(!is_taken);
         }
         self.change(now, submitted, request, is_taken, outbox);
+    }
+
+    /// Whether a write belongs to the upper, by its placement and by what may be written to each.
+    fn prefers_upper(&mut self, now: Time, request: &Request) -> bool {
+        let is_upper = self.placement.takes(now, request);
+        let (own, other) =
+            if is_upper { (Medium::Upper, Medium::Lower) } else { (Medium::Lower, Medium::Upper) };
+        if self.accounts.allows(now, own, request.bytes()) {
+            return is_upper;
+        }
+        let is_free = self.accounts.allows(now, other, request.bytes());
+        is_upper != self.overflow.policy().goes_elsewhere(is_free)
     }
 
     /// Changes pages: in the upper if that takes them or has to, else in the lower.

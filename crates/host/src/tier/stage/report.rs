@@ -18,7 +18,7 @@ pub struct TierReport {
     pub host_bytes_to_ssd: u64,
     /// Bytes moved from the upper to the lower.
     pub drained_bytes: u64,
-    /// Writes that went to the lower because the upper was full.
+    /// Writes that belonged to the upper and went to the lower because that was full.
     pub writes_without_room: u64,
     /// Pages read from the upper by the host.
     pub pages_read_from_nvm: u64,

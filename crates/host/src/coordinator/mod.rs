@@ -21,6 +21,7 @@ pub use report::{CoordinatorReport, HostReport};
 pub use stage::{Coordinator, Windows};
 
 use crate::claim::{Claim, Priority};
+use crate::limits;
 use crate::windowed::SHORTEST_WINDOW;
 use allocation::CountAllocationConfig;
 use demand::DemandConfig;
@@ -83,7 +84,7 @@ pub struct CoordinationConfig {
     /// same window.
     #[serde(default)]
     pub top_ups: bool,
-    /// How long a message between a host and the coordinator takes.
+    /// How long a message between a host and the coordinator takes, at most 1 h.
     #[serde(default = "message_delay")]
     pub message_delay: Span,
     /// Whether the storage server holds back what a host reads beyond its count although
@@ -91,10 +92,10 @@ pub struct CoordinationConfig {
     #[serde(default = "bounds")]
     pub bounds: bool,
     /// Longest deterministic window, 100 ms if absent. Not for a mirror, whose copies
-    /// take turns by themselves.
+    /// take turns by themselves. At most 1 h.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Span>,
-    /// Time for background work between two of them, 20 ms if absent. Not for a mirror.
+    /// Time for background work between two of them, 20 ms if absent, at most 1 h. Not for a mirror.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<Span>,
 }
@@ -142,11 +143,13 @@ impl CoordinationConfig {
             }
         }
         for (key, span) in [("window", self.window), ("rest", self.rest)] {
-            if let Some(span) = span.filter(|&span| span < SHORTEST_WINDOW) {
+            let Some(span) = span else { continue };
+            if span < SHORTEST_WINDOW {
                 return Err(format!("{key} is {span}; at least {SHORTEST_WINDOW}"));
             }
+            limits::wait(key, span)?;
         }
-        Ok(())
+        limits::wait("message_delay", self.message_delay)
     }
 
     /// Refuses minima of classes that no host has, and such as are more than there is, for

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use super::{Build, Composed, Device, DeviceKind, HasWindows, Held, Maker, Size, Unmade};
 use crate::claim::{Claim, Priority};
 use crate::coordinator::{CoordinationConfig, Coordinator, Foresight, Windows};
-use crate::limits;
 use crate::part::Part;
 
 /// A device whose deterministic windows are shared out to hosts, which are the tenants.
@@ -66,7 +65,6 @@ impl Build for CoordinatorConfig {
             let (window, rest) = self.share.windows();
             size.has_time_to_erase("share.rest", rest)?;
             let delay = self.share.message_delay;
-            limits::wait("share.message_delay", delay)?;
             if window <= Span(delay.0.saturating_mul(2)) && !self.share.has_minimum() {
                 return Err(format!(
                     "share.message_delay is {delay}, so that a window of {window} is over when its hosts hear what \

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use stage::{Network, NetworkReport};
 
+use crate::limits;
 use order::OrderConfig;
 
 /// With more, next to nothing would arrive.
@@ -30,7 +31,7 @@ pub struct LegConfig {
     /// Share of messages that are lost, 0 to 0.99; each is sent again, which takes time and no
     /// bandwidth.
     pub loss: f64,
-    /// After how long a lost message is sent again.
+    /// After how long a lost message is sent again, at most 1 h.
     pub retransmit_after: Span,
     /// Which message goes next where several wait for a direction.
     pub order: OrderConfig,
@@ -73,7 +74,7 @@ impl LegConfig {
         if self.loss > 0.0 && self.retransmit_after == Span::ZERO {
             return Err("retransmit_after is 0ns; it must be longer".into());
         }
-        Ok(())
+        limits::wait("retransmit_after", self.retransmit_after)
     }
 }
 
@@ -88,5 +89,12 @@ mod tests {
         for loss in [0.999_999_999_9, 1.0, -0.1, f64::NAN] {
             assert!(with(loss).expect_err("refused").starts_with("loss is "));
         }
+    }
+
+    #[test]
+    fn what_is_lost_is_sent_again_within_an_hour() {
+        let with = |s| LegConfig { retransmit_after: Span::from_secs(s), ..LegConfig::default() }.validate();
+        assert!(with(3600).is_ok());
+        assert!(with(18_446_744_073).expect_err("refused").starts_with("retransmit_after is "));
     }
 }

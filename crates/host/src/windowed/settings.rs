@@ -5,6 +5,8 @@ use flashkeel_engine::units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::limits;
+
 /// Each window costs a few events, however short it is: shorter ones would be all that a run does.
 pub(crate) const SHORTEST_WINDOW: Span = Span::from_us(1);
 
@@ -21,10 +23,10 @@ pub struct WindowSettings {
     /// Most that is held back; more ends the window. A trim counts as a page.
     pub held: Bytes,
     /// Longest time that a deterministic window lasts, and so the longest that a change is
-    /// held back; at least 1 us.
+    /// held back; at least 1 us and at most 1 h.
     pub time_maximum: Span,
     /// How long the last change must be over before a deterministic window begins: time for
-    /// what the device does about it by itself.
+    /// what the device does about it by itself; at most 1 h.
     pub settle: Span,
     /// An event is raised when no more than so many pages of `writes` are left.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,6 +63,8 @@ impl WindowSettings {
         if self.time_maximum < SHORTEST_WINDOW {
             return Err(format!("time_maximum is {}; at least {SHORTEST_WINDOW}", self.time_maximum));
         }
+        limits::wait("time_maximum", self.time_maximum)?;
+        limits::wait("settle", self.settle)?;
         if self.writes_warning.is_some() && self.writes.is_none() {
             return Err("writes_warning is of what is left of writes, which is not given".into());
         }

@@ -6,12 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Build, Hedge};
+use crate::limits;
 
 /// Settings of `fixed`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Fixed {
-    /// How long the first copy has to answer; 0 asks two copies at once.
+    /// How long the first copy has to answer; 0 asks two copies at once; at most 1 h.
     pub after: Span,
 }
 
@@ -25,6 +26,10 @@ impl Default for Fixed {
 impl Build for Fixed {
     fn build(&self) -> Option<Box<dyn Hedge>> {
         Some(Box::new(Delay { after: self.after }))
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        limits::wait("after", self.after)
     }
 }
 

@@ -9,13 +9,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Build, Standing, Turns};
+use crate::limits;
 
 /// Settings of `alternate`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Alternate {
     /// Shortest time that a copy has for background work in its turn; longer where it
-    /// has not made room by then for what its next window promises.
+    /// has not made room by then for what its next window promises. At most 1 h.
     pub rest: Span,
 }
 
@@ -35,7 +36,7 @@ impl Build for Alternate {
         if self.rest == Span::ZERO {
             return Err("rest is zero; a copy needs some time for background work".into());
         }
-        Ok(())
+        limits::wait("rest", self.rest)
     }
 }
 

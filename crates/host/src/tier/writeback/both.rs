@@ -45,4 +45,8 @@ impl Writeback for Either {
     fn wants(&mut self, now: Time, view: View) -> u64 {
         self.threshold.wants(now, view).max(self.gaps.wants(now, view))
     }
+
+    fn next_event(&self) -> Option<Time> {
+        self.gaps.next_event()
+    }
 }

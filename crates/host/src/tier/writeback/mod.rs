@@ -94,7 +94,8 @@ pub trait Writeback: DynClone + Send {
     fn wants(&mut self, now: Time, view: View) -> u64;
 
     /// When it wants to be asked again by itself, while anything is modified, until it is
-    /// asked the next time. One that does not at the beginning never does.
+    /// asked the next time; [`Time::MAX`] if not before. One that has none at the beginning never
+    /// has.
     fn next_event(&self) -> Option<Time> {
         Option::None
     }

@@ -9,7 +9,8 @@ use super::{Build, Happened, View, Writeback};
 /// Settings of `opportunistic`. Reads are the demand queue, which goes first; pages to
 /// be written back are the other. When the first is empty and nothing is being written
 /// back, as many pages go as the lower takes, one after the other, in the gap that is
-/// expected between two requests.
+/// expected between two requests. Where it would take none in that, one goes at a time in a
+/// gap that has lasted longer than the lower takes for a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Opportunistic {
@@ -51,12 +52,14 @@ pub(super) struct Gaps {
     gap_ns: f64,
     served: u64,
     served_ns: u64,
+    /// When the gap will have lasted longer than expected, if somebody has to ask then.
+    asks_again: Time,
 }
 
 impl Gaps {
     pub fn new(settings: &Opportunistic) -> Gaps {
         let Opportunistic { weight, most } = *settings;
-        Gaps { weight, most: most.into(), last: None, gap_ns: 0.0, served: 0, served_ns: 0 }
+        Gaps { weight, most: most.into(), last: None, gap_ns: 0.0, served: 0, served_ns: 0, asks_again: Time::MAX }
     }
 }
 
@@ -77,14 +80,29 @@ impl Writeback for Gaps {
         }
     }
 
-    fn wants(&mut self, _now: Time, view: View) -> u64 {
+    fn wants(&mut self, now: Time, view: View) -> u64 {
+        // Whatever is inside ends, and somebody asks then.
+        self.asks_again = Time::MAX;
         if view.reads > 0 || view.on_their_way > 0 {
             return 0;
         }
         // Eq. 3.4. Before the lower has served anything, one page tells how long it takes.
         let mean_ns = self.served_ns as f64 / self.served as f64;
         let pages = if mean_ns > 0.0 { self.gap_ns / mean_ns } else { 1.0 };
-        (pages as u64).min(self.most)
+        if pages >= 1.0 {
+            return (pages as u64).min(self.most);
+        }
+        // A burst expects none, which nobody corrects before the next request.
+        let is_longer = self.last.unwrap_or(Time::ZERO) + Span(mean_ns as u64 + 1);
+        if is_longer <= now {
+            return 1;
+        }
+        self.asks_again = is_longer;
+        0
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        Some(self.asks_again)
     }
 }
 
@@ -105,5 +123,25 @@ mod tests {
         assert_eq!(gaps.wants(Time(1300), view), 5);
         assert_eq!(gaps.wants(Time(1300), View { reads: 1, ..view }), 0);
         assert_eq!(gaps.wants(Time(1300), View { on_their_way: 1, ..view }), 0);
+    }
+
+    #[test]
+    fn a_gap_behind_a_burst_is_used_once_it_is_long() {
+        let mut gaps = Gaps::new(&Opportunistic::default());
+        (0..50).for_each(|request| gaps.hear(Time(request * 20), Happened::Arrived));
+        gaps.hear(Time(980), Happened::Served(Span(100)));
+        let view = View { frames: 10, modified: 10, ..View::default() };
+        assert_eq!(gaps.wants(Time(1000), view), 0);
+        let longer = gaps.next_event().expect("it has a time of its own");
+        assert_eq!(longer, Time(1081));
+        assert_eq!(gaps.wants(longer, View { reads: 1, ..view }), 0);
+        assert_eq!(gaps.next_event(), Some(Time::MAX), "the end of the read asks");
+        for at in [1081, 1200, 60_000_000_000] {
+            assert_eq!((gaps.wants(Time(at), view), gaps.next_event()), (1, Some(Time::MAX)));
+        }
+        gaps.hear(Time(1300), Happened::Arrived);
+        gaps.hear(Time(1300), Happened::Arrived);
+        gaps.hear(Time(1300), Happened::Arrived);
+        assert_eq!(gaps.wants(Time(1300), view), 0, "another burst");
     }
 }

@@ -35,9 +35,6 @@ impl Default for Ssdcheck {
 
 impl Build for Ssdcheck {
     fn read(&self, device: &(dyn Device + 'static)) -> Result<Option<Box<dyn Predictor>>, String> {
-        if let Some(part) = self.false_calls.filter(|part| !(0.0..=1.0).contains(part)) {
-            return Err(format!("predictor.false_calls: is {part}; it is a part, 0 to 1"));
-        }
         let Some(path) = &self.model else { return Ok(None) };
         let model = read(path).map_err(|why| format!("predictor.model: {}: {why}", path.display()))?;
         let sectors = device.limits().sectors;
@@ -62,6 +59,15 @@ impl Build for Ssdcheck {
     ) -> Box<dyn Predictor> {
         Box::new(Engine::new(model, self.false_calls))
     }
+
+    fn validate(&self) -> Result<(), String> {
+        match self.false_calls {
+            Some(part) if !(0.0..=1.0).contains(&part) => {
+                Err(format!("false_calls is {part}; a part of the normal requests, 0 to 1"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 fn read(path: &Path) -> Result<DeviceModel, String> {
@@ -70,4 +76,18 @@ fn read(path: &Path) -> Result<DeviceModel, String> {
         serde_json::from_str(&text).map_err(|error| format!("not a device model: {error}"))?;
     model.validate().map_err(|why| format!("not a device model: {why}"))?;
     Ok(model)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn false_calls_are_a_part() {
+        let with = |part| Ssdcheck { false_calls: Some(part), ..Ssdcheck::default() }.validate();
+        assert!([0.0, 0.01, 1.0].into_iter().all(|part| with(part).is_ok()));
+        for part in [2.0, -0.1, f64::NAN] {
+            assert!(with(part).expect_err("refused").starts_with("false_calls is "));
+        }
+    }
 }

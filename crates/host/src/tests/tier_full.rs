@@ -1,4 +1,4 @@
-//! What a tier does where its upper is full.
+//! What a tier does where its upper is full, or fails.
 
 use flashkeel_engine::{
     Arena, Completion, LOGICAL_PAGE_SECTORS, Ledger, Operation, Outbox, Request, Span, Stage, Status, Stream,
@@ -92,4 +92,25 @@ fn what_belongs_to_the_ssd_does_not_lack_room_in_the_nvm() {
     assert_eq!(bench.tier.report().writes_without_room, 0);
     assert_eq!(bench.write(60, 1).last(), Some(&(SSD, Operation::Write, 1)));
     assert_eq!(bench.tier.report().writes_without_room, 1);
+}
+
+/// A write of more pages than a unit names, of which the first unit fails and the next does not.
+#[test]
+fn what_the_journal_has_half_of_is_not_acknowledged() {
+    let coin = Coin(Stream::new(1, "coin"), 1.0);
+    let mut plan = Plan { journal: true, ..plan(coin, 100, Span::from_secs(1), false) };
+    plan.upper.sectors = 100 * LOGICAL_PAGE_SECTORS;
+    let mut bench = Bench::new(plan);
+    bench.write(0, 40);
+    let mut units = 0;
+    let ended = bench.serve(|child, request| {
+        let is_unit = child == NVM && request.sectors == 1;
+        units += u32::from(is_unit);
+        if is_unit && units == 1 { Status::MediaError } else { Status::Ok }
+    });
+    assert_eq!((ended, units), (vec![Status::MediaError], 1));
+    assert_eq!(bench.tier.upper_pages(), 0, "it holds none of it");
+    bench.write(0, 40);
+    assert_eq!(bench.serve(all_is_well), [Status::Ok]);
+    assert_eq!(bench.tier.upper_pages(), 40);
 }

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use flashkeel_engine::{Completion, LOGICAL_PAGE_SECTORS, RequestId, SECTOR_BYTES};
+use flashkeel_engine::{Completion, LOGICAL_PAGE_SECTORS, RequestId, SECTOR_BYTES, Status};
 
 use super::table::{NONE, Table};
 
@@ -68,6 +68,9 @@ pub(super) struct Journal {
     /// The frame whose entry is repeated next.
     cursor: u32,
     entries: VecDeque<Entry>,
+    /// How many have been added, and how many of these are durable or given up, in order.
+    added: u64,
+    ended: u64,
     /// Those of the unit that is being written.
     writing: Vec<Entry>,
     /// Those written that are true only together with some that are not written yet.
@@ -76,7 +79,7 @@ pub(super) struct Journal {
     /// Whether those before the next unit that wait for others have waited in vain.
     breaks: bool,
     releasing: u64,
-    /// With the number of the unit that each waits for, in order.
+    /// With how many entries have to have ended for each, in order.
     waiters: VecDeque<(u64, Waiter)>,
 }
 
@@ -87,6 +90,8 @@ impl Journal {
             next: 1,
             cursor: 0,
             entries: VecDeque::new(),
+            added: 0,
+            ended: 0,
             writing: Vec::new(),
             open: Vec::new(),
             is_writing: false,
@@ -101,21 +106,25 @@ impl Journal {
         (self.room.frames * LOGICAL_PAGE_SECTORS, self.room.units * UNIT_SECTORS)
     }
 
+    fn push(&mut self, entry: Entry) {
+        self.entries.push_back(entry);
+        self.added += 1;
+    }
+
     /// That the frame holds its page; `is_last` of those that are true together.
     pub fn add(&mut self, frame: u32, page: u64, is_last: bool) {
-        self.entries.push_back(Entry { frame, page: page as u32, is_last });
+        self.push(Entry { frame, page: page as u32, is_last });
     }
 
     /// That the frame holds nothing.
     pub fn release(&mut self, frame: u32) {
         self.releasing += 1;
-        self.entries.push_back(Entry { frame, page: NONE, is_last: true });
+        self.push(Entry { frame, page: NONE, is_last: true });
     }
 
     /// Somebody waits for all that has been added.
     pub fn wait(&mut self, waiter: Waiter) {
-        let units = self.entries.len().div_ceil(NEW) as u64;
-        self.waiters.push_back((self.next + units - 1, waiter));
+        self.waiters.push_back((self.added, waiter));
     }
 
     /// Frames whose release is not durable yet.
@@ -194,6 +203,7 @@ impl Journal {
     /// The unit is durable: so is what it says of frames.
     pub fn end(&mut self, table: &mut Table) {
         (self.is_writing, self.breaks) = (false, false);
+        self.ended += self.writing.len() as u64;
         for entry in self.writing.drain(..) {
             self.open.push(entry);
             if !entry.is_last {
@@ -211,19 +221,35 @@ impl Journal {
         }
     }
 
-    /// The unit could not be written; what was to be released still is.
-    pub fn fail(&mut self) {
+    /// The unit could not be written, as `status` says; what was to be released still is.
+    pub fn fail(&mut self, status: Status) {
         (self.is_writing, self.breaks) = (false, true);
         self.open.clear();
-        for entry in self.writing.drain(..).filter(|entry| entry.page == NONE) {
-            self.entries.push_back(entry);
+        // What is true only together with what is lost is never said.
+        let mut is_cut = self.writing.last().is_some_and(|entry| !entry.is_last);
+        self.ended += self.writing.len() as u64;
+        while is_cut && let Some(entry) = self.entries.pop_front() {
+            self.ended += 1;
+            is_cut = !entry.is_last;
+        }
+        let mut writing = std::mem::take(&mut self.writing);
+        let mut is_releasing = false;
+        for entry in writing.drain(..).filter(|entry| entry.page == NONE) {
+            self.push(Entry { is_last: true, ..entry });
+            is_releasing = true;
+        }
+        self.writing = writing;
+        // Who waits for what is released may wait for one of these, which comes behind.
+        for (_, waiter) in self.waiters.iter_mut().filter(|_| is_releasing) {
+            if let Waiter::Ended { completion, .. } = waiter {
+                completion.status = completion.status.max(status);
+            }
         }
     }
 
     /// The next one who waits for nothing that is not written.
     pub fn served(&mut self) -> Option<Waiter> {
-        let written = self.next - 1 - u64::from(self.is_writing);
-        let is_served = self.waiters.front().is_some_and(|(unit, _)| *unit <= written);
+        let is_served = self.waiters.front().is_some_and(|(entries, _)| *entries <= self.ended);
         if is_served { self.waiters.pop_front().map(|(_, waiter)| waiter) } else { None }
     }
 
@@ -234,6 +260,7 @@ impl Journal {
         }
         (self.releasing, self.breaks) = (0, true);
         self.entries.clear();
+        self.ended = self.added;
         self.writing.clear();
         self.open.clear();
         self.waiters.clear();
@@ -319,7 +346,7 @@ impl Found {
 
 #[cfg(test)]
 mod tests {
-    use flashkeel_engine::Stream;
+    use flashkeel_engine::{Ledger, Stream, Time};
 
     use super::*;
 
@@ -407,5 +434,24 @@ mod tests {
             let pages = found.iter().filter(|&&page| page != NONE).count();
             assert_eq!(pages, if units == 3 { 100 } else { 0 });
         }
+    }
+
+    #[test]
+    fn who_waits_for_a_release_hears_of_a_unit_that_failed() {
+        let room = Room::within(300 * LOGICAL_PAGE_SECTORS);
+        let mut table = Table::new(1000, room.frames, true);
+        let mut journal = Journal::new(room);
+        (0..NEW as u32 + 4).for_each(|frame| journal.release(frame));
+        let id = RequestId(1);
+        let completion = Completion { id, time: Time::ZERO, status: Status::Ok, ledger: Ledger::ZERO };
+        journal.wait(Waiter::Ended { part: id, completion });
+        journal.begin(&table, None);
+        journal.fail(Status::MediaError);
+        assert!(journal.served().is_none(), "some of it is to be written yet");
+        journal.begin(&table, None);
+        journal.end(&mut table);
+        let Some(Waiter::Ended { completion, .. }) = journal.served() else { panic!("it waits no longer") };
+        assert_eq!(completion.status, Status::MediaError);
+        assert_eq!(journal.releasing(), 4, "what failed is tried again");
     }
 }

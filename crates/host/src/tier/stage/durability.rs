@@ -96,7 +96,7 @@ impl Tier {
         if is_ok {
             journal.end(&mut self.table);
         } else {
-            journal.fail();
+            journal.fail(unit.status);
         }
         let is_quiet = self.is_quiet();
         while let Some(waiter) = self.journal.as_mut().and_then(Journal::served) {

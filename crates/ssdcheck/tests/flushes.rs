@@ -44,7 +44,11 @@ struct Drive {
 
 impl Drive {
     fn new() -> Drive {
-        Drive { engine: Engine::new(&model(), None), now: Time(0), next: 0 }
+        Drive::of(&model())
+    }
+
+    fn of(model: &DeviceModel) -> Drive {
+        Drive { engine: Engine::new(model, None), now: Time(0), next: 0 }
     }
 
     fn request(&self, operation: Operation) -> Request {
@@ -165,4 +169,20 @@ fn durable_writes_that_are_as_quick_as_others_fill_it_as_others() {
     assert_eq!((called, drive.is_flushing()), (0, false));
     drive.write_durably(QUICK_NS);
     assert!(drive.is_flushing());
+}
+
+#[test]
+fn a_durable_write_ahead_empties_the_buffers_of_all_volumes() {
+    let mut drive = Drive::of(&DeviceModel { volume_bits: vec![10], ..model() });
+    for _ in 0..4 {
+        drive.write_durably(LONG_NS);
+        drive.rest();
+    }
+    drive.write(3);
+    let read = drive.request(Read);
+    let mut is_flushing_behind = |ahead| drive.engine.predict(drive.now, &[ahead], &read).is_slow;
+    let elsewhere = Request { lba: Lba(1 << 10), ..Request::new(RequestId(1_000), Write, Lba(0), 8) };
+    assert!(!is_flushing_behind(elsewhere));
+    assert!(is_flushing_behind(Request { fua: true, ..elsewhere }));
+    assert!(!is_flushing_behind(Request { fua: true, ..read }), "a read writes nothing out");
 }

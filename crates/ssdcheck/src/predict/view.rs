@@ -76,6 +76,7 @@ impl Knowledge {
     #[inline(never)]
     pub(super) fn decisive(&self, now: Time, ahead: &[Request], request: &Request) -> (u16, View) {
         let terms_of = |of: &Request| self.terms(of.operation == Operation::Read, of.lba, of.sectors);
+        let writes_empty = self.flushes.writes_empty();
         let terms = terms_of(request);
         let mut decisive: Option<(u16, View)> = None;
         for index in self.model.volumes_of(request) {
@@ -86,9 +87,11 @@ impl Knowledge {
                 if pages > 0 || empties {
                     let base_ns = terms_of(other).base_ns;
                     volume.lead(now, other.operation, pages, base_ns, &self.drive, &self.recurring);
-                    if other.fua && self.flushes.writes_empty() {
-                        volume.empty(Time(now.0 + base_ns), &self.drive, &self.recurring);
-                    }
+                }
+                // Wherever it lies, all buffers are written out for it.
+                if writes_empty && other.fua && other.operation == Operation::Write {
+                    let base_ns = terms_of(other).base_ns;
+                    volume.empty(Time(now.0 + base_ns), &self.drive, &self.recurring);
                 }
             }
             let view = self.view(now, &volume, &terms, self.model.pages_in(index, request));

@@ -189,8 +189,8 @@ impl Windowed {
         // came before it, and do not end it.
         let mut index = 0;
         while let Some(&held) = self.held.get(index) {
-            let is_behind = self.held.range(..index).any(|earlier| earlier.overlaps(&held));
-            if !held.is_direct || is_behind || !self.take(held.bytes) {
+            let is_behind = || self.held.range(..index).any(|earlier| earlier.overlaps(&held));
+            if !held.is_direct || is_behind() || !self.take(held.bytes) {
                 index += 1;
                 continue;
             }

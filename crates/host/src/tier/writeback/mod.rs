@@ -49,7 +49,7 @@ pub struct View {
 /// What a tier tells of what happens.
 #[derive(Clone, Copy, Debug)]
 pub enum Happened {
-    /// A read or a change has come.
+    /// A read or a write has come.
     Arrived,
     /// The lower has served a read or a write, which took so long.
     Served(Span),

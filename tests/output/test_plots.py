@@ -1,7 +1,7 @@
 """The picture: axes, units, labels."""
 
 import pytest
-from flashkeel import Experiment, InputError
+from flashkeel import Experiment, InputError, Result
 from flashkeel.output import plots
 from flashkeel.reproduce import pictures
 
@@ -19,6 +19,17 @@ def test_picture_says_what_it_shows(small_result):
     labels = [text.get_text() for text in left.get_legend().get_texts()]
     assert [label.split(" (")[0] for label in labels] == ["fifo", "debit"]
     assert all("samples" in label for label in labels)
+
+
+def test_names_of_many_runs_lie_over_no_line(small_result):
+    runs = [run.data for run in small_result.runs] * 4
+    many = Result(small_result.document | {"runs": runs}, small_result.files)
+    figure = plots.tails(many)
+    figure.draw_without_rendering()
+    for axes in figure.axes[::2]:
+        legend = axes.get_legend().get_window_extent()
+        assert len(axes.get_legend().get_texts()) == 8
+        assert legend.y1 < axes.xaxis.label.get_window_extent().y0 and legend.y0 > 0
 
 
 def test_writes_are_drawn_first_where_reads_are_rare(known_run):

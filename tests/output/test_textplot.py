@@ -29,3 +29,10 @@ def test_a_flat_tail_is_one_line_with_its_latency(known_run):
     plot, *axis = textplot.tails([run], "small_read").splitlines()
     assert plot.split() == ["50.0", "µs", f"|{'o' * 61}"]
     assert axis[0].strip("+- ") == ""
+
+
+def test_no_two_runs_have_one_mark(known_run):
+    runs = [known_run(f"run {number}") for number in range(20)]
+    *_, legend = textplot.tails(runs, "small_read").splitlines()
+    marks = [part[0] for part in legend.strip().split("  ")]
+    assert len(set(marks)) == len(marks) == 21

@@ -35,6 +35,8 @@ FINE_STEPS = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)
 RUN_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 # What tells runs of one colour apart, where there are more of them than colours.
 _MARKERS = ("o", "s", "^", "D")
+_MOST_INSIDE = 4
+"""Runs whose names have room beside their lines."""
 _STROKES = ("-", "--", "-.", (0, (8, 2, 2, 2, 2, 2)))
 CAUSE_COLOURS = {
     "own_flash": "#4d4d4d",
@@ -95,7 +97,8 @@ def tails(result: Result) -> Figure:
     from matplotlib.figure import Figure
 
     classes = shown_classes(result.runs)
-    height = max(4.4, 0.45 * len(result.runs)) * len(classes) + 0.8
+    named_below = 0.15 * len(result.runs) if len(result.runs) > _MOST_INSIDE else 0.0
+    height = (max(4.4, 0.45 * len(result.runs)) + named_below) * len(classes) + 0.8
     figure = Figure(figsize=(12, height), layout="constrained")
     rows = figure.subplots(len(classes), 2, width_ratios=(1.15, 1), squeeze=False)
     figure.suptitle(f"{result.title}: latency ({workload_kind(result.runs)})")
@@ -221,7 +224,17 @@ def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
     axes.set_ylabel("latency")
     axes.grid(alpha=0.3)
     if axes.get_lines():
-        axes.legend(loc="best", frameon=False)
+        if len(runs) <= _MOST_INSIDE:
+            axes.legend(loc="best", frameon=False)
+        else:
+            # Below the axis and what it says.
+            axes.legend(
+                loc="upper center",
+                bbox_to_anchor=(0.5, -0.16),
+                ncols=2,
+                frameon=False,
+                fontsize="small",
+            )
 
 
 def _causes(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:

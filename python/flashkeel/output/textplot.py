@@ -11,7 +11,7 @@ from flashkeel.output import units
 from flashkeel.output.plots import SHOWN
 from flashkeel.run import Run
 
-_MARKS = "ox+*#@%&"
+_MARKS = "ox+*#@%&abcdefghijklmnpqrstuvwyz"
 _SEVERAL = "="
 _COLUMNS_PER_NINE = 12
 _ROWS = 14

@@ -93,7 +93,7 @@ def _unsteady(run: Run) -> Iterator[Warning]:
 def _overloaded(run: Run) -> Iterator[Warning]:
     peak = _peak(run)
     for one in overload.found(run):
-        most = f", up to {units.count(peak)} of which are in the device" if peak else ""
+        most = f" (at most {units.count(peak)} requests are in the device)" if peak else ""
         yield Warning("not steady", run.name, f"{cautions.overloaded(one)}{most}")
 
 

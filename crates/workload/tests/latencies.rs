@@ -143,8 +143,8 @@ fn traces_with_response_times_are_logs() {
 fn logs_of_fio_with_and_without_the_io_log() {
     let found = log("l_lat.1.log", FIO).expect("it is a log");
     assert_eq!((found.format, found.passed_over), ("fio", 1));
-    // One after the other, which the milliseconds allow.
-    assert_eq!(told(&found), [(0, 300, 16, 8), (300, 600, 0, 8), (900, 500, 8, 16)]);
+    // One after the other, which the milliseconds allow, with the same gap between them.
+    assert_eq!(told(&found), [(0, 300, 16, 8), (400, 600, 0, 8), (1_100, 500, 8, 16)]);
     assert!(found.notes[0].contains("one request at a time"), "{:?}", found.notes);
     let options = LatencyLogOptions { iolog: Some(file("io.log", IOLOG)), device: None, time_unit: None };
     let exact = read_with(file("l_lat.1.log", FIO), &options).expect("they are of one job");

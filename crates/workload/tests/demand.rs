@@ -94,6 +94,21 @@ fn a_series_may_be_written_as_other_tables_are() {
 }
 
 #[test]
+fn a_series_may_come_through_a_pipe() {
+    let through = |text: &'static str, workload: Option<&str>| {
+        let path = file("pipe", "").with_file_name("demand.fifo");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let end = path.clone();
+        std::thread::spawn(move || std::fs::write(end, text));
+        load(json!({ "policy": "series", "path": path, "workload": workload, "interval": "1h" }))
+    };
+    assert_eq!(through(TWO, Some("b")).unwrap().written, [10.0, 0.0, 30.0]);
+    assert_eq!(through("window,write_bytes\n3,4\n", None).unwrap().written, [4.0]);
+    let error = through(TWO, None).unwrap_err().to_string();
+    assert!(error.contains("2 series share the file, a, b; "), "{error}");
+}
+
+#[test]
 fn a_wrong_series_is_refused_with_its_place() {
     let head = "workload,window,read_bytes,write_bytes\n";
     for (text, workload, parts) in [

@@ -46,12 +46,7 @@ impl Series {
     pub fn names(path: &Path) -> Result<Vec<String>, WorkloadError> {
         let mut names: Vec<String> = Vec::new();
         each_line(path, |name, _, _| {
-            if let Some(name) = name
-                && names.last().is_none_or(|last| last != name)
-                && !names.iter().any(|known| known == name)
-            {
-                names.push(name.to_owned());
-            }
+            meet(&mut names, name);
             Ok(())
         })?;
         Ok(names)
@@ -64,26 +59,12 @@ impl Load for Series {
             return Err(WorkloadError::key("traffic.interval", "a window lasts longer than 0ns").into());
         }
         let file = self.path.display().to_string();
-        let names = Series::names(&self.path)?;
-        let wanted = match (&self.workload, names.as_slice()) {
-            (None, [] | [_]) => names.first().cloned(),
-            (None, _) => {
-                let each = listed(names.iter().map(String::as_str));
-                let message = format!("{} series share the file, {each}; say which by workload", names.len());
-                return Err(WorkloadError::file(&file, message).into());
-            }
-            (Some(name), _) if names.contains(name) => Some(name.clone()),
-            (Some(name), _) => {
-                let hint = did_you_mean(name, names.iter().map(String::as_str));
-                let each = listed(names.iter().map(String::as_str));
-                let message = format!("no series is named {name:?}; there are {each}{hint}");
-                return Err(WorkloadError::file(&file, message).into());
-            }
-        };
-        let mut written = Vec::new();
+        // A pipe gives its lines once, so which series counts has to be known line by line.
+        let (mut names, mut written) = (Vec::new(), Vec::new());
         let (mut first, mut missing) = (None, 0);
         each_line(&self.path, |name, window, bytes| {
-            if name != wanted.as_deref() {
+            meet(&mut names, name);
+            if name != self.workload.as_deref().or(names.first().map(String::as_str)) {
                 return Ok(());
             }
             let next = *first.get_or_insert(window) + written.len() as u64;
@@ -98,6 +79,20 @@ impl Load for Series {
             written.push(bytes as f64);
             Ok(())
         })?;
+        match &self.workload {
+            None if names.len() > 1 => {
+                let each = listed(names.iter().map(String::as_str));
+                let message = format!("{} series share the file, {each}; say which by workload", names.len());
+                return Err(WorkloadError::file(&file, message).into());
+            }
+            Some(name) if !names.contains(name) => {
+                let hint = did_you_mean(name, names.iter().map(String::as_str));
+                let each = listed(names.iter().map(String::as_str));
+                let message = format!("no series is named {name:?}; there are {each}{hint}");
+                return Err(WorkloadError::file(&file, message).into());
+            }
+            _ => {}
+        }
         if written.is_empty() {
             return Err(WorkloadError::file(&file, "it has no windows").into());
         }
@@ -107,6 +102,16 @@ impl Load for Series {
             notes.push(format!("{missing} window{are} not in the series and {count} as without writes"));
         }
         Ok(Demand { interval: self.interval, written, is_synthetic: false, recorded: None, notes })
+    }
+}
+
+/// Adds the name of a line where it is new.
+fn meet(names: &mut Vec<String>, name: Option<&str>) {
+    if let Some(name) = name
+        && names.last().is_none_or(|last| last != name)
+        && !names.iter().any(|known| known == name)
+    {
+        names.push(name.to_owned());
     }
 }
 

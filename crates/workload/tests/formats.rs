@@ -233,6 +233,25 @@ fn blkparse_has_flushes_before_requests() {
 }
 
 #[test]
+fn blkparse_has_events_without_data() {
+    let text = "8,3 12 1 0.000000100 9 Q FWS [btrfs]\n8,3 12 2 0.000000200 7 D FN [kworker/12:0H]\n\
+                8,3 12 3 0.000000300 0 C FN 0 [0]\n8,3 12 4 0.000000400 0 C WS 0 [0]\n\
+                8,3 12 5 0.000000500 0 C WS 0 (    1200) [0]\n8,3 12 6 0.000000600 9 Q WS [a]\n\
+                8,3 12 7 0.000000700 7 D R 96 (a1 08 2e ..) [smartd]\n\
+                8,3 12 8 0.000000800 0 C R (a1 08 2e ..) [2]\n8,3 12 9 0.000000900 7 D R 8 + 8 [a]\n\
+                8,3 12 10 0.000001000 0 C R 8 + 8 [0]\n";
+    for (action, expected, not_io) in [
+        ("Q", vec![flush(0)], 9),
+        ("D", vec![flush(0), read(700, 8, 8)], 8),
+        ("C", vec![flush(0), read(700, 8, 8)], 8),
+    ] {
+        let trace = Trace { action: Some(action.into()), ..unaligned(file("b.txt", text)) };
+        let (got, counts) = replay(trace).unwrap();
+        assert_eq!((got, counts.not_io), (expected, not_io), "{action}");
+    }
+}
+
+#[test]
 fn fio_logs_have_waits_or_timestamps() {
     let second = "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a wait 100 0\n/dev/a read 4096 8192\n\
                   /dev/a wait 250 0\n/dev/a write 0 512\n/dev/a trim 8192 4096\n/dev/a sync 0 0\n/dev/a close\n";

@@ -113,6 +113,17 @@ fn block_events_are_paired() {
 }
 
 #[test]
+fn block_events_of_a_file_system_are_paired() {
+    let flushed = BLKPARSE.replace("CPU3 (8,0)", "8,0 3 8 0.000120000 0 C FN 0 [0]\nCPU3 (8,0)").replace(
+        "8,0 3 4",
+        "8,0 3 3 0.000020000 7 D FN [a]\n8,0 3 3 0.000021000 0 C WS 0 [0]\n\
+         8,0 3 3 0.000022000 7 D R 36 (12 00 ..) [a]\n8,0 3 3 0.000023000 0 C R (12 00 ..) [0]\n8,0 3 4",
+    );
+    let found = log("trace.txt", &flushed).expect("it is a log");
+    assert_eq!(told(&found), told(&log("trace.txt", BLKPARSE).expect("it is a log")));
+}
+
+#[test]
 fn a_lost_completion_does_not_move_those_after_it() {
     let text = "8,0 3 1 0.000000000 697 D W 64 + 8 [a]\n8,0 3 2 0.000100000 697 D W 64 + 8 [a]\n\
                 8,0 3 3 0.000120000 0 C W 64 + 8 [0]\n8,0 3 4 0.000200000 697 D W 64 + 8 [a]\n\

@@ -189,13 +189,21 @@ fn parse<'a>(
             rwbs,
         )))
     };
+    // What has no sectors has no `+` either (`blkparse_fmt.c`): a flush, the end of one that a
+    // write has asked for, or a command passed through, with its bytes in parentheses.
+    let is_behind_range = |word: &[u8]| word.starts_with(b"[") || word.starts_with(b"(");
+    let without_data = || {
+        if rwbs.starts_with(b"F") { record(Operation::Flush, 0, 0) } else { Ok(None) }
+    };
     let first = rest.next().unwrap_or_default();
-    if rwbs.starts_with(b"F") && (first.is_empty() || first.starts_with(b"[")) {
-        return record(Operation::Flush, 0, 0);
+    if is_behind_range(first) || first.is_empty() && rwbs.starts_with(b"F") {
+        return without_data();
     }
     let lba = SECTOR.number(first)?;
-    if rest.next() != Some(b"+") {
-        return Err(Field::new(9, "+").refuse("expected + between first sector and number of sectors"));
+    match rest.next() {
+        Some(b"+") => {}
+        Some(word) if is_behind_range(word) => return without_data(),
+        _ => return Err(Field::new(9, "+").refuse("expected + between first sector and number of sectors")),
     }
     let sectors = SECTORS.number(rest.next().unwrap_or_default())?;
     let (offset, bytes) = sector_range(lba, sectors).map_err(|why| SECTOR.refuse(why))?;

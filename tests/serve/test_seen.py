@@ -23,12 +23,12 @@ from torturing import ROOT, torture
 class Served:
     """A server with metrics and a socket for commands."""
 
-    def __init__(self, folder, page="127.0.0.1:0"):
+    def __init__(self, folder, page="127.0.0.1:0", *options):
         document, self.path, self.control = folder / "d.toml", folder / "nbd", folder / "control"
         document.write_text(torture.DRIVE)
         command = [sys.executable, "-m", "flashkeel", "serve", "nbd", document, "--format", "json"]
         command += ["--listen", f"unix:{self.path}", "--control", f"unix:{self.control}"]
-        command += ["--metrics", page]
+        command += ["--metrics", page, *options]
         self.process = subprocess.Popen(
             [*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -139,6 +139,7 @@ def test_what_may_fall_is_no_counter():
     report = {"bytes_at_risk": 4096, "has_filled": False, "upper_pages": 8, "drained_bytes": 1}
     state = {
         "clients": 0,
+        "time_scale": 1.0,
         "bounds_ns": [],
         "operations": {
             name: {"count": 0, "failed": 0, "bytes": 0, "latencies": {}, "owned_ns": {}}
@@ -250,6 +251,17 @@ def test_the_dashboard_shows_metrics_that_there_are(served):
     named = {name for text in shown for name in re.findall(r"flashkeel_\w+", text)}
     assert len(named) > 10
     assert named <= there
+    served.end()
+
+
+def test_a_drive_that_is_slowed_down_says_so(tmp_path, cli):
+    served = Served(tmp_path, "127.0.0.1:0", "--time-scale", "20")
+    ask(served.client, torture.READ, 1, 0, 1)
+    outcome = cli("explain", f"unix:{served.control}", "--above", "p50")
+    assert "All times are the drive's: clients see each 20 times as long" in outcome.out
+    outcome = cli("explain", f"unix:{served.control}", "--format", "json")
+    assert json.loads(outcome.out)[0]["time_scale"] == 20
+    assert served.scrape()["flashkeel_time_scale", ("device", "flashkeel")] == 20
     served.end()
 
 

@@ -170,6 +170,7 @@ fn state(snapshot: &Snapshot) -> Value {
         NAMES.iter().zip(&*snapshot.tallies).map(|(name, each)| (String::from(*name), tally(each))).collect();
     json!({
         "now_ns": snapshot.now.0,
+        "time_scale": snapshot.time_scale,
         "clients": snapshot.clients,
         "bounds_ns": BOUNDS_NS,
         "operations": operations,

@@ -18,6 +18,11 @@ impl Clock {
         Clock { start: Instant::now(), from, scale }
     }
 
+    /// How much of the wall clock's time one of the model's takes.
+    pub fn scale(&self) -> f64 {
+        self.scale
+    }
+
     /// The model's time now.
     #[inline]
     pub fn now(&self) -> Time {

@@ -358,8 +358,7 @@ fn run<L: Leaf>(
         clients.send(clock);
         clients.part(drive);
         if ready[1] {
-            let now = clock.now();
-            server.looks.try_iter().for_each(|look| show(look, now, drive, &clients, watch));
+            server.looks.try_iter().for_each(|look| show(look, clock, drive, &clients, watch));
         }
     }
     served.requests = clients.answered;
@@ -368,9 +367,17 @@ fn run<L: Leaf>(
 }
 
 /// Answers somebody who asks what is seen.
-fn show<L: Leaf>(look: Look, now: Time, drive: &mut Drive<L>, clients: &Clients, watch: &mut impl Watch<L>) {
+fn show<L: Leaf>(
+    look: Look,
+    clock: &Clock,
+    drive: &mut Drive<L>,
+    clients: &Clients,
+    watch: &mut impl Watch<L>,
+) {
+    let now = clock.now();
     let snapshot = Snapshot {
         now,
+        time_scale: clock.scale(),
         tallies: drive.seen().tallies(),
         late: clients.late.report(),
         synced: drive.synced(),

@@ -12,6 +12,8 @@ use crate::seen::{Counted, Recent, Tally};
 pub struct Snapshot {
     /// The device's time.
     pub now: Time,
+    /// How many times as long as the device's all times are for clients.
+    pub time_scale: f64,
     /// Counts since the start.
     pub tallies: Box<[Tally; Counted::ALL.len()]>,
     /// By how much answers were later than the model says.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from typing import Any
 
 import click
 
@@ -48,7 +49,8 @@ def explain(
     """
     parts = _parts(budget) if budget is not None else None
     found = [(run, run.explain(above, latency_class)) for run in load_runs(result)]
-    late = _lateness(result)
+    state = _state(result)
+    late = state["late"] if state is not None and state["late"]["count"] else None
     asked = units.requests(latency_class or "request")
     if not result.startswith("unix:") and not any(one.count for _, one in found):
         names = ", ".join(repr(run.name) for run, _ in found)
@@ -58,6 +60,7 @@ def explain(
             asdict(one)
             | {"basis": run.data["basis"]}
             | ({} if late is None else {"server_late": late})
+            | ({} if state is None else {"time_scale": state["time_scale"]})
             | ({} if parts is None else {"budget": [asdict(part) for part in spent(one, parts)]})
             for run, one in found
         ]
@@ -71,6 +74,11 @@ def explain(
         screen.print(tables.explanation(one, plots.workload_kind([run])))
         if parts is not None:
             screen.print(tables.budget(one, spent(one, parts)))
+    if state is not None and state["time_scale"] != 1:
+        echo(
+            f"All times are the drive's: clients see each {state['time_scale']:g} times as long, "
+            "as --time-scale says"
+        )
     if late is not None and any(one.count for _, one in found):
         shown = (("half", "p50_ns"), ("p99", "p99_ns"), ("p99.9", "p99_9_ns"))
         words = ", ".join(f"{word} {units.duration(late[key])}" for word, key in shown)
@@ -80,12 +88,9 @@ def explain(
         )
 
 
-def _lateness(target: str) -> dict[str, int] | None:
-    """Return by how much the answers of a served drive were late; None where it has given none."""
-    if not target.startswith("unix:"):
-        return None
-    late: dict[str, int] = control.ask(control.address(target), "state")["late"]
-    return late if late["count"] else None
+def _state(target: str) -> dict[str, Any] | None:
+    """Return what a served drive says of itself; None of a result."""
+    return control.ask(control.address(target), "state") if target.startswith("unix:") else None
 
 
 def _parts(text: str) -> dict[str, float]:

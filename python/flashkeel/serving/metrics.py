@@ -63,6 +63,10 @@ class _Drive(Collector):
         clients = GaugeMetricFamily("flashkeel_clients", "Clients that are connected.")
         clients.add_metric([], state["clients"])
         yield clients
+        words = "How many times as long as the times given here clients see."
+        scale = GaugeMetricFamily("flashkeel_time_scale", words, labels=["device"])
+        scale.add_metric([self._name], state["time_scale"])
+        yield scale
 
     def _operations(self, state: dict[str, Any]) -> Iterable[Metric]:
         for operation, (count, size, time) in _DISK.items():

@@ -81,12 +81,7 @@ pub fn run(
     let ssds: Vec<Value> =
         report["ssds"].as_object().into_iter().flat_map(|ssds| ssds.values().cloned()).collect();
     let pooled = if ssds.is_empty() { json!({}) } else { pool(&ssds) };
-    let mut notes: Vec<String> = Vec::new();
-    for note in sources.iter().flat_map(|source| source.notes()) {
-        if !notes.contains(note) {
-            notes.push(note.clone());
-        }
-    }
+    let mut notes = notes_of(&sources, &names.iter().map(|tenant| tenant.name.as_str()).collect::<Vec<_>>());
     notes.extend(world.map(|_| real::NOTE.to_owned()));
     let ssds = report["ssds"].as_object().into_iter().flatten();
     notes.extend(ssds.filter(|(_, ssd)| is_greedy(ssd)).map(|(number, _)| {
@@ -141,6 +136,35 @@ pub fn run(
         requests: all.log.map(RequestLog::into_columns),
         chips: config.measure.chip_log.as_ref().map(|_| chip_columns(&*device)),
     })
+}
+
+/// Tenants of a note that are named.
+const MOST_NAMED: usize = 3;
+
+/// What sources have noted, each once, and of which tenants where it is not of all of them.
+fn notes_of(sources: &[Box<dyn Source>], tenants: &[&str]) -> Vec<String> {
+    let mut found: Vec<(&String, Vec<&str>)> = Vec::new();
+    for (index, source) in sources.iter().enumerate() {
+        let name = tenants.get(index).copied().unwrap_or_default();
+        for note in source.notes() {
+            match found.iter_mut().find(|(known, _)| *known == note) {
+                // Of one that notes it twice the name is not twice.
+                Some((_, names)) if names.last() == Some(&name) => {}
+                Some((_, names)) => names.push(name),
+                None => found.push((note, vec![name])),
+            }
+        }
+    }
+    let told = |(note, names): (&String, Vec<&str>)| match &names[..] {
+        names if names.len() == sources.len() => note.clone(),
+        [name] => format!("tenant {name}: {note}"),
+        names if names.len() <= MOST_NAMED => format!("tenants {}: {note}", names.join(", ")),
+        names => {
+            let (named, others) = names.split_at(MOST_NAMED);
+            format!("tenants {} and {} others: {note}", named.join(", "), others.len())
+        }
+    };
+    found.into_iter().map(told).collect()
 }
 
 /// Whether more than one victim in a hundred was not chosen by the policy asked

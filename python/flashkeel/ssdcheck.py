@@ -325,7 +325,8 @@ def predict_log(
     Without a `model` the first half of the log says what is slow. No greater part of the
     normal requests than `false_calls` is called slow, if given.
 
-    The dictionary has ``requests``, ``judged``, ``slow``, ``reliability`` (what came of
+    The dictionary has ``read`` and ``write`` (what they took, as in a run, and how many were
+    ``slow``), ``requests``, ``judged``, ``slow``, ``reliability`` (what came of
     probabilities, by tenths of them), ``methods`` (SSDcheck's engine first, then the
     baselines, each with ``recall``, ``precision``, ``roc_auc``, ``saved_fraction`` and what
     is ``undetermined``), ``model`` with what was learnt, ``notes`` and more.

@@ -131,6 +131,43 @@ def test_without_a_model_what_is_slow_comes_from_the_log(cli, _served):
     assert [line for line in outcome.out.splitlines()[1:] if len(line) > 80] == []
 
 
+def test_a_log_says_what_its_requests_took(cli, tmp_path):
+    log = tmp_path / "log.csv"
+    rows = [
+        f"{index * 1000 + index % 7},{'write' if index % 4 == 3 else 'read'},{index * 8},8,"
+        f"{2000 if index % 100 == 0 else 101 + index % 3}"
+        for index in range(8000)
+    ]
+    log.write_text("\n".join(["submitted_us,operation,lba,sectors,latency_us", *rows]) + "\n")
+    found = json.loads(cli("predict", "--log", log, "--format", "json").out)
+    read, write = found["read"], found["write"]
+    assert (read["count"], write["count"], read["slow"], write["slow"]) == (6000, 2000, 80, 0)
+    assert read["slow"] + write["slow"] == found["slow"] + found["slow_before"]
+    assert read["percentile"]["50.000000"] == pytest.approx(102_000, rel=0.001)
+    assert (read["max_ns"], read["beyond"]["99.000000"]) == (2_000_000, 0)
+    assert read["mean_ns"] == pytest.approx((5920 * 102_000 + 80 * 2_000_000) / 6000, rel=0.001)
+    out = cli("predict", "--log", log).out
+    (line,) = [line for line in out.splitlines() if line.strip().startswith("reads  ")]
+    for cell in ("6,000", "102 µs", "2.00 ms *0", "80", "1.33 %"):
+        assert cell in line, out
+    assert max(map(len, out.splitlines()[1:])) <= 80
+
+
+def test_a_tick_of_a_log_may_be_another(cli, tmp_path):
+    log = tmp_path / "us.csv"
+    log.write_text("".join(f"{at * 900},usr,0,Read,0,4096,90\n" for at in range(200)))
+    took = [
+        json.loads(cli("predict", "--log", log, *unit, "--format", "json").out)["read"]["max_ns"]
+        for unit in ((), ("--time-unit", "1us"))
+    ]
+    assert took == [9_000, 90_000]
+    assert "--time-unit says what they are" in " ".join(cli("predict", "--log", log).out.split())
+    refused = cli("predict", "--log", log, "--time-unit", "1")
+    assert (refused.status, "--time-unit: " in refused.err) == (2, True)
+    refused = cli("predict", "sim:ssd-d", "--time-unit", "1us")
+    assert (refused.status, "--time-unit goes with --log" in refused.err) == (2, True)
+
+
 def test_too_few_slow_requests_are_said_and_not_guessed(cli, tmp_path):
     log = tmp_path / "quiet.csv"
     rows = [f"{index * 1000},read,{index * 8},8,100" for index in range(400)]

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use flashkeel_engine::{Span, Time};
+use flashkeel_engine::{Operation, SECTOR_BYTES, Span, Time};
 use flashkeel_ssdcheck::{DeviceModel, Engine, LEAST, Measured, Scored, assume, contradiction, score_log};
+use flashkeel_stats::Distribution;
 use flashkeel_workload::{LatencyLog, LatencyLogOptions, read_latencies};
 use serde::Serialize;
 
@@ -29,6 +30,10 @@ pub struct Logged {
     pub model: DeviceModel,
     /// Fewest slow requests and predictions of which a part is told.
     pub least: u64,
+    /// What its reads took, the first half of them too.
+    pub read: Took,
+    /// What its writes took.
+    pub write: Took,
     /// How good predictions were.
     #[serde(flatten)]
     pub scored: Scored,
@@ -46,6 +51,16 @@ pub fn log_options(
     let time_unit = time_unit.map(Span::parse).transpose();
     let time_unit = time_unit.map_err(|why| Error::Input(format!("--time-unit: {why}")))?;
     Ok(LatencyLogOptions { iolog, device, time_unit })
+}
+
+/// What the requests of one kind took.
+#[derive(Clone, Debug, Serialize)]
+pub struct Took {
+    /// Their latencies.
+    #[serde(flatten)]
+    pub latency: Distribution,
+    /// How many of them were slow.
+    pub slow: u64,
 }
 
 /// Reads a log of submissions and latencies, and scores the predictions of its requests.
@@ -93,6 +108,16 @@ pub fn predict_log(
     let mut engine = Engine::new(&model, false_calls);
     let scored = score_log(&mut engine, &measured, &mut |fraction| progress("replay", fraction))
         .ok_or(Error::Interrupted)?;
+    let took = |operation| {
+        let of_it = || measured.iter().filter(|request| request.operation == operation);
+        let latencies = of_it().map(|it| (it.latency, u64::from(it.sectors) * SECTOR_BYTES));
+        let is_slow = |it: &&Measured| engine.is_slow(operation, it.sectors, it.latency);
+        Took {
+            latency: Distribution::of(latencies, span(&measured)),
+            slow: of_it().filter(is_slow).count() as u64,
+        }
+    };
+    let (read, write) = (took(Operation::Read), took(Operation::Write));
     let model = engine.model();
     Ok(Logged {
         log: file,
@@ -103,6 +128,14 @@ pub fn predict_log(
         is_model_assumed,
         model,
         least: LEAST,
+        read,
+        write,
         scored,
     })
+}
+
+/// From the first submission to the last completion.
+fn span(requests: &[Measured]) -> Span {
+    let first = requests.first().map_or(Time::ZERO, |first| first.submitted);
+    requests.iter().map(|it| it.submitted + it.latency).max().map_or(Span::ZERO, |last| last.since(first))
 }

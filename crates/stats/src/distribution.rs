@@ -44,6 +44,15 @@ pub struct Distribution {
 }
 
 impl Distribution {
+    /// That of requests of which latencies and bytes are known, over `measured`.
+    pub fn of(requests: impl IntoIterator<Item = (Span, u64)>, measured: Span) -> Distribution {
+        let mut cell = Cell::default();
+        for (latency, bytes) in requests {
+            cell.record(latency, bytes);
+        }
+        Distribution::new(&cell, measured)
+    }
+
     pub(crate) fn new(cell: &Cell, measured: Span) -> Distribution {
         let count = cell.histogram.total();
         let seconds = measured.as_secs_f64();

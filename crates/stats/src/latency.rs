@@ -20,7 +20,7 @@ pub(crate) struct Cell {
 
 impl Cell {
     #[inline]
-    fn record(&mut self, latency: Span, bytes: u64) {
+    pub fn record(&mut self, latency: Span, bytes: u64) {
         let ns = latency.as_ns();
         self.histogram.record(ns);
         self.bytes += bytes;

@@ -9,15 +9,19 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from flashkeel import percentiles
+from flashkeel.comparison import FEW
 from flashkeel.output import tables, units
 
 _NAME = 11
 """Characters of the longest word of a method's name."""
+_TAIL = (50.0, 99.0, 99.9)
 
 
 def predictions(found: dict[str, Any]) -> Iterator[RenderableType]:
     """Yield what was slow, how good each way would have been, and what was assumed."""
     yield _log(found)
+    yield _latencies(found)
     yield _methods(found)
     yield _reliability(found["reliability"])
     lines = [*_assumptions(found), *_undetermined(found)]
@@ -41,6 +45,32 @@ def _log(found: dict[str, Any]) -> Group:
     }
     title = f"{found['log']}: would prediction have worked?"
     return tables.facts(title, rows.items())
+
+
+def _latencies(found: dict[str, Any]) -> Group:
+    names = [percentiles.label(at) for at in _TAIL]
+    table = tables.grid("", "requests", "mean", *names, "longest", "slow", "share")
+    has_few = False
+    for operation in ("read", "write"):
+        took = found[operation]
+        if not took["count"]:
+            continue
+        cells = []
+        for at in map(percentiles.key, _TAIL):
+            beyond = took["beyond"][at]
+            has_few |= beyond < FEW
+            cells.append(units.duration(took["percentile"][at]) + (f" *{beyond}" * (beyond < FEW)))
+        table.add_row(
+            units.requests(operation, 2),
+            units.count(took["count"]),
+            units.duration(took["mean_ns"]),
+            *cells,
+            units.duration(took["max_ns"]),
+            units.count(took["slow"]),
+            units.share(took["slow"] / took["count"]),
+        )
+    below = f"* fewer than {FEW} samples beyond: how many" if has_few else ""
+    return tables.titled("What its requests took", table, below)
 
 
 def _methods(found: dict[str, Any]) -> Group:

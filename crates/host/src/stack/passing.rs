@@ -8,6 +8,7 @@ use flashkeel_engine::{
     Place, Refusal, Request, RequestId, Span, Status, Submit, Time, Wake,
 };
 
+use crate::coordinator::Foresight;
 use crate::device::{Device, Held};
 use crate::part::Part;
 use crate::scheduler::Scheduling;
@@ -331,6 +332,10 @@ impl Device for Passing {
 
     fn reset_counters(&mut self) {
         self.device.reset_counters();
+    }
+
+    fn foresee(&mut self, foresight: &Foresight) {
+        self.device.foresee(foresight);
     }
 
     fn watch(&mut self, from: Time, to: Time) {

@@ -11,6 +11,7 @@ use flashkeel_engine::{
 use serde_json::{Value, json};
 
 use super::small_ssd;
+use crate::coordinator::Foresight;
 use crate::device::{Build as _, Device, Maker};
 use crate::stack::StackConfig;
 
@@ -173,4 +174,23 @@ fn without_layers_completions_are_the_same() {
             assert!(pair.requests > 1_000, "{device}: {} requests", pair.requests);
         }
     }
+}
+
+#[test]
+fn without_layers_a_coordinator_hears_what_will_be_read() {
+    let mut ssd = small_ssd();
+    ssd["ssd"]["window"] = json!({ "policy": "commanded", "writes_typical": 4 });
+    let share = json!({ "count": 8, "window": "1ms", "rest": "5ms", "demand": "exact" });
+    let device = json!({ "coordinator": { "device": ssd, "share": share } });
+    let given = both(&device, 32).map(|mut leaf| {
+        let data = &mut Arena::new();
+        let reads = (0..500).map(|number| (Time(number * 100_000), 1)).collect();
+        leaf.foresee(&Foresight::new(vec![reads]));
+        leaf.advance(Time(50_000_000), data, &mut Vec::new());
+        let mut parts = Vec::new();
+        leaf.parts(&mut parts);
+        let part = parts.iter().find(|part| part.kind() == "coordinator").expect("there is one");
+        part.report()["hosts"][0]["given"].as_u64().expect("a number")
+    });
+    assert!(given[1] > 0 && given[0] == given[1], "{given:?}");
 }

@@ -45,7 +45,8 @@ pub struct MirrorConfig {
     /// windows.
     #[serde(default)]
     pub windows: WindowsConfig,
-    /// Who predicts the copies, for a read choice that asks.
+    /// Who predicts the copies, for a read choice that asks; `oracle` only where no windows
+    /// are commanded.
     #[serde(default)]
     pub predictor: PredictorConfig,
 }
@@ -119,6 +120,16 @@ impl Build for MirrorConfig {
             return Err(format!(
                 "read is {:?}, which has no room in windows, but windows is {:?}",
                 self.read.name(),
+                self.windows.name()
+            ));
+        }
+        if read.needs_predictor()
+            && matches!(self.predictor, PredictorConfig::Oracle(_))
+            && self.windows.policy().build().is_some()
+        {
+            return Err(format!(
+                "predictor is {:?}, whose copies are not told when their windows begin, but windows is {:?}",
+                self.predictor.name(),
                 self.windows.name()
             ));
         }

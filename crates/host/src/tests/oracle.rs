@@ -193,3 +193,22 @@ fn a_request_that_is_refused_takes_no_time() {
     let read = request(2, 0, Operation::Read, 0, 1);
     assert!(oracle.predict(Time::ZERO, &[], &read).latency > Span::ZERO);
 }
+
+#[test]
+fn an_oracle_is_refused_where_a_mirror_commands_windows() {
+    let refused = |read: &str, predictor: &str, windows: &str| {
+        let mut ssd = keys(32);
+        ssd["window"] = json!({ "policy": "commanded", "writes_typical": 16 });
+        let devices = json!([{ "ssd": ssd }, { "ssd": ssd }]);
+        let mirror = json!({ "devices": devices, "read": read, "predictor": predictor, "windows": windows });
+        let document = json!({ "devices": [{ "mirror": mirror }] });
+        let mut stack = Node::from_json(document, &Origin::Default);
+        StackConfig::expand(&mut stack, "stack", None).expect("a stack");
+        stack.read::<StackConfig>().err().map(|error| error.message().to_owned())
+    };
+    let error = refused("predicted", "oracle", "alternate").expect("it would not know when");
+    assert!(error.starts_with("is \"oracle\""), "{error}");
+    assert_eq!(refused("predicted", "ssdcheck", "alternate"), None);
+    assert_eq!(refused("predicted", "oracle", "none"), None);
+    assert_eq!(refused("window", "oracle", "alternate"), None);
+}

@@ -1,7 +1,14 @@
 //! What tenants may claim of what they share.
 
+use flashkeel_engine::TenantId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// Whose claim of so many is a tenant's: within another device all tenants share the only one.
+#[inline]
+pub(crate) fn index_of(tenant: TenantId, claims: usize) -> usize {
+    if claims == 1 { 0 } else { usize::from(tenant.0) }
+}
 
 /// How urgent a tenant's requests are. A class is served only while none of a
 /// higher one waits.

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use flashkeel_engine::{Cause, Completion, Ledger, Operation, Request, Status, TenantId, Time};
 
+use crate::claim::index_of;
+
 /// A gate for each tenant. A flush goes through when all before it have
 /// completed, and those after it wait until it has.
 #[derive(Clone, Debug)]
@@ -38,6 +40,12 @@ impl Gates {
         Gates { gates: (0..tenants).map(|_| Gate::default()).collect() }
     }
 
+    #[inline]
+    fn of(&mut self, tenant: TenantId) -> &mut Gate {
+        let index = index_of(tenant, self.gates.len());
+        &mut self.gates[index]
+    }
+
     /// How many there are.
     #[inline]
     pub fn tenants(&self) -> usize {
@@ -52,7 +60,7 @@ impl Gates {
     /// Offers a request: whether it may go at once. If not, it is held.
     #[inline]
     pub fn enter(&mut self, now: Time, request: &Request) -> bool {
-        let gate = &mut self.gates[usize::from(request.tenant.0)];
+        let gate = self.of(request.tenant);
         let may_go = gate.held.is_empty() && gate.lets(request);
         if may_go {
             gate.let_through(request);
@@ -65,7 +73,7 @@ impl Gates {
     /// A request of a tenant that went through has ended.
     #[inline]
     pub fn leave(&mut self, tenant: TenantId) {
-        let gate = &mut self.gates[usize::from(tenant.0)];
+        let gate = self.of(tenant);
         gate.through -= 1;
         gate.is_flushing &= gate.through > 0;
     }
@@ -74,7 +82,7 @@ impl Gates {
     /// its submission.
     #[inline]
     pub fn release(&mut self, tenant: TenantId) -> Option<(Time, Request)> {
-        let gate = &mut self.gates[usize::from(tenant.0)];
+        let gate = self.of(tenant);
         if !gate.lets(&gate.held.front()?.1) {
             return None;
         }

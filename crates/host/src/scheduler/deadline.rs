@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Build, IoScheduler};
-use crate::claim::{Claim, TenantClass};
+use crate::claim::{Claim, TenantClass, index_of};
 use crate::limits;
 
 /// Settings of `deadline`.
@@ -193,7 +193,7 @@ impl Level {
 
 impl IoScheduler for Scheduler {
     fn add(&mut self, now: Time, request: &Request) {
-        let class = self.classes[usize::from(request.tenant.0)];
+        let class = self.classes[index_of(request.tenant, self.classes.len())];
         self.levels[class as usize].add(now, request);
     }
 

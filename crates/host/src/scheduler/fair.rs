@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Build, IoScheduler};
-use crate::claim::{Claim, TenantClass};
+use crate::claim::{Claim, TenantClass, index_of};
 
 /// Settings of `fair`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -125,7 +125,7 @@ impl Scheduler {
 impl IoScheduler for Scheduler {
     fn add(&mut self, _now: Time, request: &Request) {
         let direction = usize::from(request.operation != Operation::Read);
-        let index = 2 * usize::from(request.tenant.0) + direction;
+        let index = 2 * index_of(request.tenant, self.queues.len() / 2) + direction;
         let is_served = self.turn.as_ref().is_some_and(|turn| turn.queue == index);
         let queue = &mut self.queues[index];
         if queue.waiting.is_empty() && !is_served {

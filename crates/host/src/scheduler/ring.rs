@@ -20,6 +20,11 @@ impl Ring {
         Ring { queues: vec![VecDeque::new(); queues], waiting: 0, turn: 0, given: 0, burst }
     }
 
+    /// How many queues it has.
+    pub fn len(&self) -> usize {
+        self.queues.len()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.waiting == 0
     }

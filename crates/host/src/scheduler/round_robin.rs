@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ring::Ring;
 use super::{Build, IoScheduler};
-use crate::claim::Claim;
+use crate::claim::{Claim, index_of};
 
 /// Settings of `round-robin`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,7 +50,7 @@ struct Turns(Ring);
 
 impl IoScheduler for Turns {
     fn add(&mut self, _now: Time, request: &Request) {
-        self.0.add(usize::from(request.tenant.0), request);
+        self.0.add(index_of(request.tenant, self.0.len()), request);
     }
 
     fn next(&mut self, _now: Time) -> Option<Request> {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::ring::Ring;
 use super::round_robin::valid_burst;
 use super::{Build, IoScheduler};
-use crate::claim::{Claim, Priority};
+use crate::claim::{Claim, Priority, index_of};
 
 /// Settings of `weighted-round-robin`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,7 +68,7 @@ struct Rounds {
 
 impl IoScheduler for Rounds {
     fn add(&mut self, _now: Time, request: &Request) {
-        let tenant = usize::from(request.tenant.0);
+        let tenant = index_of(request.tenant, self.priorities.len());
         let priority = if request.is_unhurried { Priority::Low } else { self.priorities[tenant] };
         self.rings[priority as usize].add(tenant, request);
     }

@@ -88,9 +88,14 @@ const DEVICE_SECTORS: u64 = REQUESTS * 8 * TENANTS as u64 / 2;
 fn stack(policy: &str) -> Stack<VolumeManager, Stack<Scheduling, Device>> {
     let classes = [TenantClass::BestEffort, TenantClass::RealTime, TenantClass::Idle];
     let claims: Vec<Claim> = classes.iter().map(|&class| Claim { class, ..Claim::default() }).collect();
+    over(policy, &claims)
+}
+
+/// The same for tenants with such claims; one for all who share the only volume.
+fn over(policy: &str, claims: &[Claim]) -> Stack<VolumeManager, Stack<Scheduling, Device>> {
     let devices = (0..2).map(|device| {
         let config: IoSchedulerConfig = serde_json::from_value(policy.into()).expect("a policy");
-        let order = config.policy().build(&claims, Some(Box::new(Fickle(false))));
+        let order = config.policy().build(claims, Some(Box::new(Fickle(false))));
         let device = Device { random: Stream::new(device, policy), at_work: vec![], begun: vec![] };
         Stack::new(Scheduling::new(order, 8), vec![device])
     });
@@ -180,4 +185,25 @@ fn time_behind_a_barrier_has_its_own_cause() {
     assert_eq!(barrier(write), 0);
     assert_eq!(barrier(flush), write.time.0);
     assert_eq!(barrier(read), flush.time.0);
+}
+
+#[test]
+fn tenants_that_share_the_only_volume_are_told_apart_below_it() {
+    for policy in IoSchedulerConfig::NAMES {
+        let mut stack = over(policy, &[Claim::default()]);
+        for id in 0..40 {
+            let is_flush = id == 20;
+            let operation = if is_flush { Operation::Flush } else { Operation::Read };
+            let new = request(id, id as u16, operation, id, u32::from(!is_flush));
+            assert_eq!(stack.submit(Time(0), &new, &mut Arena::new()), Submit::Accepted);
+        }
+        let mut done = Vec::new();
+        stack.advance(Time::MAX, &mut Arena::new(), &mut done);
+        assert_eq!(done.len(), 40, "{policy}");
+        let begun = stack.children().flat_map(|scheduled| scheduled.children().flat_map(|leaf| &leaf.begun));
+        let mut tenants: Vec<u16> = begun.map(|(_, request)| request.tenant.0).collect();
+        tenants.sort_unstable();
+        tenants.dedup();
+        assert_eq!(tenants, (0..40).collect::<Vec<_>>(), "{policy}");
+    }
 }

@@ -8,6 +8,7 @@ use flashkeel_engine::{
 };
 
 use super::Volumes;
+use crate::claim::index_of;
 use crate::gates::Gates;
 use crate::parts::{Landed, Parts};
 use crate::urgency::Urgency;
@@ -67,10 +68,8 @@ impl VolumeManager {
         Answer::state([("waiting", waiting as u64), ("inside", inside as u64)])
     }
 
-    /// Whose volume a request is for: within another device all tenants share
-    /// the only one.
-    fn volume_of(&self, tenant: TenantId) -> TenantId {
-        if self.gates.tenants() == 1 { TenantId(0) } else { tenant }
+    fn volume_of(&self, tenant: TenantId) -> usize {
+        index_of(tenant, self.gates.tenants())
     }
 
     /// Sends what was submitted at `submitted` and passes the gate now, or holds it.
@@ -86,7 +85,8 @@ impl VolumeManager {
     /// Whether none of the first `count` of those that are held is of the same volume.
     #[inline]
     fn is_first(&self, count: usize, request: &Request) -> bool {
-        !self.held.iter().take(count).any(|held| held.request.tenant == request.tenant)
+        let volume = self.volume_of(request.tenant);
+        !self.held.iter().take(count).any(|held| self.volume_of(held.request.tenant) == volume)
     }
 
     /// Sends what was held and is not any more.
@@ -112,7 +112,7 @@ impl VolumeManager {
             }
             return;
         }
-        let volume = usize::from(request.tenant.0);
+        let volume = self.volume_of(request.tenant);
         let mut place = self.volumes.place(volume, request.lba);
         if place.run >= u64::from(request.sectors) {
             let id = self.parts.whole(now, submitted, request);
@@ -162,18 +162,16 @@ impl Stage for VolumeManager {
         if request.operation != Operation::Flush && !self.limits.admit(request.lba.0, request.sectors) {
             return Submit::Refused(Status::Invalid);
         }
-        let request = Request { tenant: self.volume_of(request.tenant), ..*request };
-        if self.gates.enter(now, &request) {
-            self.pass(now, now, &request, outbox);
+        if self.gates.enter(now, request) {
+            self.pass(now, now, request, outbox);
         }
         Submit::Accepted
     }
 
     fn route(&self, coming: Coming) -> Option<(usize, Coming)> {
-        let tenant = self.volume_of(coming.tenant);
         let is_inside = coming.lba.0 < self.limits.sectors;
-        let place = is_inside.then(|| self.volumes.place(usize::from(tenant.0), coming.lba))?;
-        Some((place.device, Coming { tenant, lba: place.lba, ..coming }))
+        let place = is_inside.then(|| self.volumes.place(self.volume_of(coming.tenant), coming.lba))?;
+        Some((place.device, Coming { lba: place.lba, ..coming }))
     }
 
     fn finds(&self, from: Lba, sectors: u32) -> Option<(usize, Lba, u32)> {

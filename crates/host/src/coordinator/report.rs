@@ -9,7 +9,7 @@ use crate::claim::Priority;
 /// What a coordinator has done since the start or the last reset.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CoordinatorReport {
-    /// Deterministic windows that have ended.
+    /// Deterministic windows that have begun since and ended.
     pub windows: u64,
     /// Those that ended because all counts were used.
     pub used_up: u64,
@@ -59,12 +59,14 @@ pub struct HostReport {
 /// What is counted.
 #[derive(Clone, Default)]
 pub(super) struct Tally {
-    pub windows: u64,
-    pub used_up: u64,
-    pub forced: u64,
+    windows: u64,
+    used_up: u64,
+    forced: u64,
     pub messages: u64,
     pub top_ups: u64,
     hosts: Vec<HostTally>,
+    /// The present window began before the last reset, and is left out.
+    is_off: bool,
 }
 
 #[derive(Clone)]
@@ -88,13 +90,31 @@ impl Tally {
         Tally { hosts: vec![HostTally::default(); hosts], ..Tally::default() }
     }
 
-    /// Counts anew.
+    /// Counts anew, from the next window on.
     pub fn reset(&mut self) {
-        *self = Tally::new(self.hosts.len());
+        *self = Tally { is_off: true, ..Tally::new(self.hosts.len()) };
+    }
+
+    /// A window begins.
+    pub fn began(&mut self) {
+        self.is_off = false;
+    }
+
+    /// All counts of the window are used.
+    pub fn used_up(&mut self) {
+        self.used_up += u64::from(!self.is_off);
+    }
+
+    /// The device has ended the window by itself.
+    pub fn forced(&mut self) {
+        self.forced += u64::from(!self.is_off);
     }
 
     /// A window has ended.
     pub fn ended(&mut self, counts: &Counts) {
+        if self.is_off {
+            return;
+        }
         self.windows += 1;
         for (tally, host) in self.hosts.iter_mut().zip(&counts.hosts) {
             tally.given += host.given;
@@ -111,7 +131,7 @@ impl Tally {
 
     /// A host has sent pages beyond its count as if they were not.
     pub fn overtook(&mut self, host: usize, pages: u64) {
-        self.hosts[host].overtaken += pages;
+        self.hosts[host].overtaken += if self.is_off { 0 } else { pages };
     }
 
     pub fn counters(&self) -> Vec<u64> {

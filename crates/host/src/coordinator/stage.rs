@@ -149,7 +149,7 @@ impl Coordinator {
         })
     }
 
-    /// Starts counting anew, as at the end of a warm-up.
+    /// Starts counting anew, as at the end of a warm-up: from the next window on.
     pub fn reset_counters(&mut self) {
         self.tally.reset();
         self.tails.reset();
@@ -209,6 +209,7 @@ impl Coordinator {
         self.end(now, outbox);
         self.since = Some(now);
         self.tails.begin();
+        self.tally.began();
         self.counts.begin();
         if self.windows == Windows::Clock {
             return;
@@ -288,8 +289,8 @@ impl Coordinator {
         let Some(control) = &mut self.control else { return };
         if control.is_deterministic() && self.answer_due.is_none() && self.asking.is_empty() {
             let is_used_up = self.counts.are_used_up(self.top_ups);
-            self.tally.used_up += u64::from(is_used_up);
             if is_used_up {
+                self.tally.used_up();
                 control.drain();
             }
         }
@@ -437,7 +438,9 @@ impl Stage for Coordinator {
             }
             Event::WindowEnded(..) if is_own => {
                 // One that was given up before it began was none.
-                self.tally.forced += u64::from(self.since.is_some());
+                if self.since.is_some() {
+                    self.tally.forced();
+                }
                 if let Some(control) = &mut self.control {
                     control.ended(now);
                     self.end(now, outbox);

@@ -22,6 +22,8 @@ pub(super) struct Tails {
 #[derive(Clone)]
 struct Open {
     is_over: bool,
+    /// It began before the last reset.
+    is_off: bool,
     outstanding: u32,
     latencies_ns: Vec<Vec<u64>>,
 }
@@ -34,9 +36,10 @@ impl Tails {
     /// A window begins.
     pub fn begin(&mut self) {
         let hosts = self.tails.len();
-        let empty = || Open { is_over: false, outstanding: 0, latencies_ns: vec![Vec::new(); hosts] };
+        let empty =
+            || Open { is_over: false, is_off: false, outstanding: 0, latencies_ns: vec![Vec::new(); hosts] };
         let mut open = self.spare.pop().unwrap_or_else(empty);
-        open.is_over = false;
+        (open.is_over, open.is_off) = (false, false);
         self.open.push_back(open);
     }
 
@@ -66,9 +69,10 @@ impl Tails {
         }
     }
 
-    /// What has been measured is forgotten.
+    /// What has been measured is forgotten, and windows that have begun are left out.
     pub fn reset(&mut self) {
         self.tails.iter_mut().for_each(Vec::clear);
+        self.open.iter_mut().for_each(|open| open.is_off = true);
     }
 
     /// Nothing is on its way any more, and no window lasts.
@@ -82,11 +86,11 @@ impl Tails {
             let mut open = self.open.pop_front().expect("there is one");
             self.closed += 1;
             for (tails, latencies) in self.tails.iter_mut().zip(&mut open.latencies_ns) {
-                if !latencies.is_empty() {
+                if !latencies.is_empty() && !open.is_off {
                     let rank = (latencies.len() * OF_TEN_THOUSAND).div_ceil(10_000) - 1;
                     tails.push(*latencies.select_nth_unstable(rank).1);
-                    latencies.clear();
                 }
+                latencies.clear();
             }
             self.spare.push(open);
         }

@@ -1,8 +1,8 @@
 //! Windows that a coordinator commands, by what the device tells of them.
 
 use flashkeel_engine::{
-    Arena, Command, Completion, Durable, Event, Ledger, Limits, Notice, Operation, Outbox, Place, RequestId,
-    Span, Stage, Status, Time, Window, WindowEnd,
+    Arena, Command, Completion, Durable, Event, Ledger, Limits, Notice, Operation, Outbox, Place, Request,
+    RequestId, Span, Stage, Status, Time, Window, WindowEnd,
 };
 use serde_json::json;
 
@@ -69,4 +69,31 @@ fn what_comes_while_a_window_drains_is_no_part_of_what_it_measures() {
     tell(&mut coordinator, us(2_100), Event::WindowEnded(0, WindowEnd::Urgent), &mut outbox);
     let given: Vec<u64> = coordinator.report().hosts.iter().map(|host| host.given).collect();
     assert_eq!(given, [20 + 40, 20]);
+}
+
+#[test]
+fn a_window_that_began_before_counting_does_is_left_out() {
+    let (mut coordinator, mut outbox) = asked();
+    let data = &mut Arena::new();
+    let window = |coordinator: &mut Coordinator, outbox: &mut Outbox, data: &mut Arena, from, reset| {
+        tell(coordinator, us(from), Event::WindowBegan(0), outbox);
+        for id in 0..10 {
+            let read = request(id, 0, Operation::Read, id, 1);
+            let _ = coordinator.submit(us(from + 1), &read, data, outbox);
+        }
+        if reset {
+            coordinator.reset_counters();
+        }
+        for (_, Request { id, .. }) in std::mem::take(&mut outbox.requests) {
+            let time = us(from + 50);
+            let mut end = Completion { id, time, status: Status::Ok, ledger: Ledger::ZERO };
+            coordinator.completed(time, 0, &mut end, data, outbox);
+        }
+        tell(coordinator, us(from + 100), Event::WindowEnded(0, WindowEnd::Urgent), outbox);
+        let report = coordinator.report();
+        let host = &report.hosts[0];
+        [report.windows, report.forced, host.asked, host.used, host.windows as u64]
+    };
+    assert_eq!(window(&mut coordinator, &mut outbox, data, 0, true), [0; 5]);
+    assert_eq!(window(&mut coordinator, &mut outbox, data, 2_000, false), [1, 1, 10, 10, 1]);
 }

@@ -392,6 +392,11 @@ impl Agreement {
         None
     }
 
+    /// Whether `to_agree` would find one of these pages.
+    pub fn may_any_agree(&self, mut pages: Range<usize>, refusing: u8) -> bool {
+        self.stale_pairs > 0 && pages.any(|page| self.may_agree(page, refusing))
+    }
+
     fn may_agree(&self, page: usize, refusing: u8) -> bool {
         let stale = self.stale[page] & self.present;
         let is_wanted = stale & !refusing != 0 || self.doubtful[page] != 0;

@@ -129,6 +129,11 @@ impl Resync {
         (self.is_idle, self.barren) = (false, 0);
     }
 
+    /// Whether pages have been tried since the last that was not in vain.
+    pub fn has_tried_in_vain(&self) -> bool {
+        self.barren > 0
+    }
+
     /// A request waits for pages that are in doubt: they come next, at once.
     pub fn hurry(&mut self, now: Time, page: usize) {
         if self.job.is_none() {
@@ -175,7 +180,7 @@ impl Mirror {
         let Resync { rate, batch, cursor, .. } = self.resync;
         let Some(mut range) = self.agreement.to_agree(cursor, batch, self.refusing) else {
             // What is left is being changed, is nowhere, or is refused.
-            self.resync.is_idle = true;
+            (self.resync.is_idle, self.resync.barren) = (true, 0);
             return;
         };
         if self.resync.singly.contains(&range.start) {
@@ -293,5 +298,69 @@ impl Mirror {
             self.agreement.unlock(range);
             self.may_release = true;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashkeel_engine::{Durable, Ledger, Limits, Span, Stage, Wake};
+
+    use super::*;
+    use crate::mirror::MirrorParts;
+    use crate::mirror::acknowledge::AcknowledgeConfig;
+    use crate::mirror::read::ReadConfig;
+
+    /// A mirror of two copies that end all they are asked at once.
+    struct Bench {
+        mirror: Mirror,
+        data: Arena,
+        outbox: Outbox,
+    }
+
+    impl Bench {
+        fn new() -> Bench {
+            let durable = Durable::Acknowledged;
+            let limits = Limits { sectors: 1 << 12, block_sectors: 8, preferred_sectors: 8, durable };
+            let parts = MirrorParts {
+                reader: ReadConfig::default().policy().build(Vec::new()),
+                hedge: None,
+                acknowledge: AcknowledgeConfig::default(),
+                ranges: &[],
+                resync: &ResyncConfig::default(),
+                turns: None,
+                sets: &[1, 1],
+            };
+            let mirror = Mirror::new(parts, &[limits, limits], 2).expect("a mirror");
+            Bench { mirror, data: Arena::new(), outbox: Outbox::default() }
+        }
+
+        /// Changes a page, which ends so on each copy.
+        fn change(&mut self, operation: Operation, page: u64, statuses: [Status; 2]) {
+            let Bench { mirror, data, outbox } = self;
+            let request = Request::new(RequestId(page), operation, Lba(8 * page), 8);
+            let _ = mirror.submit(Time::ZERO, &request, data, outbox);
+            for (copy, Request { id, .. }) in std::mem::take(&mut outbox.requests) {
+                let (time, status, ledger) = (Time::ZERO, statuses[copy], Ledger::ZERO);
+                let mut end = Completion { id, time, status, ledger };
+                mirror.completed(Time::ZERO, copy, &mut end, data, outbox);
+            }
+            assert_eq!(std::mem::take(&mut outbox.completions).len(), 1);
+        }
+    }
+
+    #[test]
+    fn a_change_has_pages_looked_for_only_where_some_may_be_found() {
+        let mut bench = Bench::new();
+        bench.change(Operation::Write, 0, [Status::Ok, Status::ReadOnly]);
+        assert_eq!(bench.mirror.next_event(), Wake::NEVER);
+        // What is looked for from now on is seen before it has not been found.
+        let later = Time::ZERO + Span::from_ms(1);
+        bench.mirror.resync.not_before(later);
+        bench.change(Operation::Write, 1, [Status::Ok, Status::ReadOnly]);
+        assert_eq!(bench.mirror.next_event(), Wake::NEVER);
+        bench.change(Operation::Write, 2, [Status::MediaError, Status::ReadOnly]);
+        assert_eq!(bench.mirror.next_event(), Wake::NEVER);
+        bench.change(Operation::Write, 3, [Status::Ok, Status::Ok]);
+        assert_eq!(bench.mirror.next_event(), Wake::at(later));
     }
 }

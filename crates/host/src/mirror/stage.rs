@@ -418,7 +418,7 @@ impl Stage for Mirror {
             Status::Gone => each(self.homes.on(child)).for_each(|copy| self.lose(now, copy)),
             Status::ReadOnly | Status::NoSpace => self.refusing |= 1 << copy,
             _ if piece.is_read => {}
-            _ => self.refusing &= !(1 << copy),
+            _ => self.takes_writes(copy),
         }
         match piece.work {
             Work::Read(read) => self.read_ended(now, copy, read, &piece, completion, data, outbox),

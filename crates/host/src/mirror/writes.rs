@@ -204,9 +204,20 @@ impl Mirror {
                 None => self.agreement.end(pages.clone()),
             }
             if is_write && done == sent && !pages.is_empty() {
-                self.spread(now, pages, sent, data, outbox);
+                self.spread(now, pages.clone(), sent, data, outbox);
             }
             self.may_release = true;
+            // A search that finds nothing goes through all that is stale.
+            if self.resync.has_tried_in_vain() || self.agreement.may_any_agree(pages, self.refusing) {
+                self.resync.try_again();
+            }
+        }
+    }
+
+    /// A copy has done what one that takes no writes refuses.
+    pub(super) fn takes_writes(&mut self, copy: usize) {
+        if self.refusing >> copy & 1 == 1 {
+            self.refusing &= !(1 << copy);
             self.resync.try_again();
         }
     }

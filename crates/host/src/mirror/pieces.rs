@@ -11,6 +11,8 @@ pub(super) struct Piece {
     pub copy: usize,
     pub begun: Time,
     pub is_read: bool,
+    /// Whether a copy that takes no writes refuses it.
+    pub is_change: bool,
     /// A buffer of the mirror's own.
     pub own: Payload,
 }

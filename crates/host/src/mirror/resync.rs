@@ -363,4 +363,18 @@ mod tests {
         bench.change(Operation::Write, 3, [Status::Ok, Status::Ok]);
         assert_eq!(bench.mirror.next_event(), Wake::at(later));
     }
+    #[test]
+    fn a_copy_takes_writes_again_once_it_has_not_refused_one() {
+        let mut bench = Bench::new();
+        let (ok, none) = (Status::Ok, []);
+        bench.change(Operation::Write, 0, [ok, Status::ReadOnly]);
+        // A drive that is read-only flushes, and nobody knows what became of what was given up.
+        bench.change(Operation::Flush, 0, [ok, ok]);
+        assert_eq!(bench.outbox.requests, none);
+        bench.change(Operation::Write, 1, [ok, Status::Aborted]);
+        assert_eq!((bench.mirror.refusing, &bench.outbox.requests[..]), (0b10, &none[..]));
+        bench.change(Operation::Write, 2, [ok, ok]);
+        let [(0, read)] = bench.outbox.requests[..] else { panic!("{:?}", bench.outbox.requests) };
+        assert_eq!((read.operation, read.lba, read.sectors), (Operation::Read, Lba(0), 16));
+    }
 }

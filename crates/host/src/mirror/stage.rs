@@ -199,7 +199,8 @@ impl Mirror {
         outbox: &mut Outbox,
     ) {
         let is_read = request.operation == Operation::Read;
-        let id = self.pieces.take_off(Piece { work, copy, begun: now, is_read, own });
+        let is_change = request.operation.is_change();
+        let id = self.pieces.take_off(Piece { work, copy, begun: now, is_read, is_change, own });
         let payload = if own.is_some() { own } else { request.payload };
         let request = Request { id, payload, ..*request };
         self.queued[copy] += 1;
@@ -417,8 +418,8 @@ impl Stage for Mirror {
         match completion.status {
             Status::Gone => each(self.homes.on(child)).for_each(|copy| self.lose(now, copy)),
             Status::ReadOnly | Status::NoSpace => self.refusing |= 1 << copy,
-            _ if piece.is_read => {}
-            _ => self.takes_writes(copy),
+            Status::Ok | Status::MediaError if piece.is_change => self.takes_writes(copy),
+            _ => {}
         }
         match piece.work {
             Work::Read(read) => self.read_ended(now, copy, read, &piece, completion, data, outbox),

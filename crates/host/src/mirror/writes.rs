@@ -214,7 +214,7 @@ impl Mirror {
         }
     }
 
-    /// A copy has done what one that takes no writes refuses.
+    /// A copy has done a change, or tried to.
     pub(super) fn takes_writes(&mut self, copy: usize) {
         if self.refusing >> copy & 1 == 1 {
             self.refusing &= !(1 << copy);

@@ -59,7 +59,15 @@ pub(super) struct Gaps {
 impl Gaps {
     pub fn new(settings: &Opportunistic) -> Gaps {
         let Opportunistic { weight, most } = *settings;
-        Gaps { weight, most: most.into(), last: None, gap_ns: 0.0, served: 0, served_ns: 0, asks_again: Time::MAX }
+        Gaps {
+            weight,
+            most: most.into(),
+            last: None,
+            gap_ns: 0.0,
+            served: 0,
+            served_ns: 0,
+            asks_again: Time::MAX,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +17,8 @@ from flashkeel.output import tables, units
 _NAME = 11
 """Characters of the longest word of a method's name."""
 _TAIL = (50.0, 99.0, 99.9)
+_ERRORS = 3
+"""Standard errors from chance that an area under a curve has to be, to mean anything."""
 
 
 def predictions(found: dict[str, Any]) -> Iterator[RenderableType]:
@@ -24,7 +27,7 @@ def predictions(found: dict[str, Any]) -> Iterator[RenderableType]:
     yield _latencies(found)
     yield _methods(found)
     yield _reliability(found["reliability"])
-    lines = [*_assumptions(found), *_undetermined(found)]
+    lines = [*_by_chance(found), *_assumptions(found), *_undetermined(found)]
     if lines:
         # A terminal would break lines within words, and a file not at all.
         yield Text("\n".join(textwrap.fill(line, tables.PAGE) for line in lines))
@@ -49,7 +52,7 @@ def _log(found: dict[str, Any]) -> Group:
 
 def _latencies(found: dict[str, Any]) -> Group:
     names = [percentiles.label(at) for at in _TAIL]
-    table = tables.grid("", "requests", "mean", *names, "longest", "slow", "share")
+    table = tables.grid("", "requests", "mean", *names, "longest", "slow")
     has_few = False
     for operation in ("read", "write"):
         took = found[operation]
@@ -66,7 +69,6 @@ def _latencies(found: dict[str, Any]) -> Group:
             units.duration(took["mean_ns"]),
             *cells,
             units.duration(took["max_ns"]),
-            units.count(took["slow"]),
             units.share(took["slow"] / took["count"]),
         )
     below = f"* fewer than {FEW} samples beyond: how many" if has_few else ""
@@ -92,6 +94,27 @@ def _methods(found: dict[str, Any]) -> Group:
             units.count(row["reads_sent"]),
         )
     return tables.titled("Judged on the second half", table)
+
+
+def _by_chance(found: dict[str, Any]) -> Iterator[str]:
+    """Name the ways that rank requests no better than a coin, however many slow ones they find."""
+    slow = found["slow"]
+    normal = found["judged"] - slow
+    if slow <= 0 or normal <= 0:
+        return
+    # Of the rank sum without ties, under the null hypothesis (Mann and Whitney 1947).
+    error = math.sqrt((slow + normal + 1) / (12 * slow * normal))
+    names = [
+        row["name"]
+        for row in found["methods"]
+        if row["roc_auc"] is not None and row["roc_auc"] - 0.5 <= _ERRORS * error
+    ]
+    if names:
+        yield (
+            f"no better than chance: {', '.join(names)} (ROC-AUC at most {_ERRORS} standard errors "
+            f"above 0.5): of the requests called slow as many are as of all, "
+            f"{units.share(slow / found['judged'])}, and the more are called the more are found"
+        )
 
 
 def _reliability(tenths: list[dict[str, Any]]) -> Group:

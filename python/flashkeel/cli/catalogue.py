@@ -37,7 +37,10 @@ def list_(
 @click.command()
 @click.argument("name")
 def show(name: str) -> None:
-    """Print what is built in as TOML: a preset, set of a tier, profile, experiment or sweep."""
+    """Print what is built in as TOML.
+
+    That is a preset, a set of a tier's policies, a profile, an experiment or a sweep.
+    """
     try:
         text = _core.show(name)
     except InputError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from dataclasses import asdict
 
 import click
@@ -41,7 +42,7 @@ def compare(a: str, b: str, form: str) -> None:
         screen.print(tables.comparison(left, right, found, settings.differing(pair)))
     for side, each in runs.items():
         for caution in cautions.of(each):
-            echo(f"Note: {side} {caution}")
+            echo(textwrap.fill(f"Note: {side} {caution}", tables.PAGE))
     if alone := _alone(pairs, runs):
         echo(f"Not compared, as the other side has none of that name: {', '.join(alone)}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -137,4 +138,4 @@ def _print_tables(result: Result) -> None:
     for note in tables.notes(result.runs):
         echo(note)
     for caution in cautions.of(result.runs):
-        echo(f"Note: {caution}")
+        echo(textwrap.fill(f"Note: {caution}", tables.PAGE))

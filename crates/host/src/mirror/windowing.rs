@@ -2,8 +2,8 @@
 //! nobody gives one more writes than its window promises to take.
 
 use flashkeel_engine::{
-    Answer, Command, Event, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Limits, Notice, Operation, Outbox,
-    Refusal, Request, RequestId, Span, Time, Wake, Window,
+    Answer, Command, Event, LOGICAL_PAGE_SECTORS, Limits, Notice, Operation, Outbox, Refusal, Request,
+    RequestId, Span, Time, Wake, Window,
 };
 
 use super::homes::Home;
@@ -35,42 +35,6 @@ enum Phase {
     Deaf,
 }
 
-/// Pages of 4 KiB that may be written in a window, and in a whole one; `None` for any number.
-#[derive(Clone, Copy, Default)]
-struct Room {
-    left: Option<u64>,
-    promised: Option<u64>,
-}
-
-/// What a copy takes in its deterministic window.
-#[derive(Clone, Copy, Default)]
-struct Rooms {
-    writes: Room,
-    /// For writes of more pages than that, where they pass and others are held back.
-    direct: Option<(u64, Room)>,
-}
-
-impl Rooms {
-    /// That for a write of so many pages.
-    fn of(&self, pages: u64) -> Room {
-        self.direct.filter(|&(above, _)| pages > above).map_or(self.writes, |(_, room)| room)
-    }
-
-    fn take(&mut self, request: &Request) {
-        let pages = u64::from(request.sectors) / LOGICAL_PAGE_SECTORS;
-        let (room, pages) = match (&mut self.direct, request.operation) {
-            (Some((above, room)), Operation::Write) if pages > *above => (room, pages),
-            (_, Operation::Write) => (&mut self.writes, pages),
-            // Where writes are held back, so are others, each as a page.
-            (Some(_), other) if other.is_change() => (&mut self.writes, 1),
-            _ => return,
-        };
-        if let Some(left) = &mut room.left {
-            *left = left.saturating_sub(pages);
-        }
-    }
-}
-
 /// The windows of all copies.
 #[derive(Clone)]
 pub(super) struct Windowing {
@@ -81,8 +45,10 @@ pub(super) struct Windowing {
     /// Reads with each; where it drains, those that it is waited for.
     reads: [u32; MOST],
     waited_for: [u32; MOST],
-    /// What may be written in the deterministic window of each.
-    rooms: [Rooms; MOST],
+    /// Pages of 4 KiB that may be written in the deterministic window of each, and in a
+    /// whole one.
+    writes_left: [Option<u64>; MOST],
+    writes_promised: [Option<u64>; MOST],
     /// When something is to be decided.
     due: Time,
     /// Not before this is a copy that could not end its rest asked again.
@@ -110,7 +76,8 @@ impl Windowing {
             phases: [Phase::Resting(Time::ZERO); MOST],
             reads: [0; MOST],
             waited_for: [0; MOST],
-            rooms: [Rooms::default(); MOST],
+            writes_left: [None; MOST],
+            writes_promised: [None; MOST],
             retry_at: Time::ZERO,
             refused_since: None,
             has_begun: false,
@@ -147,9 +114,8 @@ impl Windowing {
         let is_bound = |phase| matches!(phase, Phase::Deterministic(_) | Phase::Draining(..));
         self.turns.is_some()
             && each(copies & self.copies_in(is_bound)).any(|copy| {
-                let room = self.rooms[copy].of(pages);
-                room.left.is_some_and(|left| left < pages)
-                    && room.promised.is_some_and(|promised| pages <= promised)
+                self.writes_left[copy].is_some_and(|left| left < pages)
+                    && self.writes_promised[copy].is_some_and(|promised| pages <= promised)
             })
     }
 
@@ -157,7 +123,11 @@ impl Windowing {
     #[inline]
     pub fn given(&mut self, copy: usize, request: &Request) {
         self.reads[copy] += u32::from(request.operation == Operation::Read);
-        self.rooms[copy].take(request);
+        if request.operation == Operation::Write
+            && let Some(left) = &mut self.writes_left[copy]
+        {
+            *left = left.saturating_sub(u64::from(request.sectors) / LOGICAL_PAGE_SECTORS);
+        }
     }
 
     /// A copy has answered a request, that of number `id`.
@@ -217,7 +187,7 @@ impl Windowing {
                 let standing: Vec<Standing> = each(present)
                     .filter_map(|copy| {
                         let Phase::Deterministic(since) = self.phases[copy] else { return None };
-                        Some(Standing { copy, since, writes_left: self.rooms[copy].writes.left })
+                        Some(Standing { copy, since, writes_left: self.writes_left[copy] })
                     })
                     .collect();
                 let is_draining = |phase| matches!(phase, Phase::Draining(..));
@@ -260,7 +230,7 @@ impl Windowing {
                 Window::Deterministic => Phase::Asked,
                 Window::NonDeterministic => Phase::Resting(now),
             };
-            self.rooms[copy] = Rooms::default();
+            (self.writes_left[copy], self.writes_promised[copy]) = (None, None);
         }
         if said.iter().any(|(_, window)| *window == Window::NonDeterministic) {
             self.due = now + rest;
@@ -330,16 +300,11 @@ impl Mirror {
                     }
                     let reading = |name: &str| {
                         let name = format!("set{set}_{name}");
-                        readings.iter().find(|(other, _)| *other == name).map(|&(_, value)| value)
+                        let found = readings.iter().find(|(other, _)| *other == name);
+                        found.map(|(_, pages)| pages * self.windowing.pages_each[device])
                     };
-                    let each = self.windowing.pages_each[device];
-                    let [left, promised] =
-                        ["writes_estimate", "writes_typical"].map(|name| Some(reading(name)? * each));
-                    let direct =
-                        Room { left: reading("direct_estimate"), promised: reading("direct_typical") };
-                    let above = reading("direct_above").map(|bytes| bytes / LOGICAL_PAGE_BYTES);
-                    self.windowing.rooms[copy] =
-                        Rooms { writes: Room { left, promised }, direct: above.map(|above| (above, direct)) };
+                    self.windowing.writes_left[copy] = reading("writes_estimate");
+                    self.windowing.writes_promised[copy] = reading("writes_typical");
                 }
             }
             _ => {}
@@ -370,7 +335,7 @@ impl Mirror {
                 let Some(copy) = self.homes.at(device, set) else { return true };
                 self.report.windows_ended_early += 1;
                 self.windowing.phases[copy] = Phase::Resting(now);
-                self.windowing.rooms[copy] = Rooms::default();
+                self.windowing.writes_left[copy] = None;
             }
             Event::WindowWarning(..) => {}
             Event::TurnBegan(_) | Event::WornOut => return false,

@@ -41,6 +41,19 @@ def saved_after(save: Callable[[], object]) -> Iterator[None]:
         save()
 
 
+def show_with_picture(
+    show: Callable[[], object], save: Callable[[Path], object], out: Path | None, form: str
+) -> None:
+    """Show what was found, save its picture if one was asked for, and say where it is."""
+    if out is None:
+        show()
+        return
+    with saved_after(lambda: save(out)):
+        show()
+    if form == "table":
+        echo(f"Picture: {out}")
+
+
 DESTROY = click.option(
     "--destroy", is_flag=True, help="The data of real drives may be destroyed; else it is kept."
 )

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from flashkeel import lifetime, policies
-from flashkeel.cli.common import Seed, console, echo, saved_after, settings
+from flashkeel.cli.common import Seed, console, echo, settings, show_with_picture
 from flashkeel.cli.plan_buffer import buffer
 from flashkeel.cli.plan_tier import tier
 from flashkeel.lifetime import Estimate, Plan
@@ -111,13 +111,12 @@ def lifetime_(**options: Any) -> None:  # noqa: ANN401
         progress = partial(bars.update, 0)
         found = lifetime.estimates(plans, options["seeds"], options["seed"], progress)
     free, held = found[0], found[-1]
-    if options["out"] is None:
-        _show(free, held, options["form"])
-        return
-    with saved_after(lambda: lifetime_plots.save(free, held, options["out"])):
-        _show(free, held, options["form"])
-    if options["form"] == "table":
-        echo(f"Picture: {options['out']}")
+    show_with_picture(
+        lambda: _show(free, held, options["form"]),
+        lambda out: lifetime_plots.save(free, held, out),
+        options["out"],
+        options["form"],
+    )
 
 
 def _show(free: Estimate, held: Estimate, form: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from flashkeel import hierarchy
-from flashkeel.cli.common import Seed, console, echo, saved_after, settings
+from flashkeel.cli.common import Seed, console, echo, settings, show_with_picture
 from flashkeel.hierarchy import Answer, Bounds, Outcome, Plan
 from flashkeel.media import Medium
 from flashkeel.output import files, hierarchy_plots, hierarchy_tables, lifetime_plots
@@ -210,13 +210,12 @@ def tier(**options: Any) -> None:  # noqa: ANN401
     with Bars(["plan tier"]) as bars:
         progress = partial(bars.update, 0)
         answer = plan.estimate(options["seeds"], options["seed"], options["jobs"], progress)
-    if options["out"] is None:
-        _show(answer, bounds, options["form"])
-        return
-    with saved_after(lambda: hierarchy_plots.save(answer, bounds, options["out"])):
-        _show(answer, bounds, options["form"])
-    if options["form"] == "table":
-        echo(f"Picture: {options['out']}")
+    show_with_picture(
+        lambda: _show(answer, bounds, options["form"]),
+        lambda out: hierarchy_plots.save(answer, bounds, out),
+        options["out"],
+        options["form"],
+    )
 
 
 def _show(answer: Answer, bounds: Bounds, form: str) -> None:

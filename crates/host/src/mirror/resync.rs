@@ -363,6 +363,7 @@ mod tests {
         bench.change(Operation::Write, 3, [Status::Ok, Status::Ok]);
         assert_eq!(bench.mirror.next_event(), Wake::at(later));
     }
+
     #[test]
     fn a_copy_takes_writes_again_once_it_has_not_refused_one() {
         let mut bench = Bench::new();

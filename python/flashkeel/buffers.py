@@ -71,6 +71,11 @@ class Answer:
     has_few: bool
     """Whether the percentile rests on fewer than ten writes, with the buffer as configured."""
 
+    @property
+    def is_enough(self) -> bool:
+        """Whether the buffer as configured keeps the goal."""
+        return self.smallest is not None and self.smallest.size_bytes <= self.configured_bytes
+
 
 def plan(
     experiment: Experiment,

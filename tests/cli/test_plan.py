@@ -224,3 +224,12 @@ def test_no_capacity_is_refused_by_its_key(cli):
     drive = ("--capacity", "x", "--rated-cycles", 1000)
     outcome = cli("plan", "lifetime", "--gb-per-day", 1, *drive)
     assert outcome.err.startswith("flashkeel: drive.capacity: ")
+
+
+@pytest.mark.parametrize(("throttle", "status"), [("ready", 0), ("none", 3)])
+def test_check_tells_scripts_whether_a_drive_lasts(cli, throttle, status):
+    short = (*DRIVE, *ONE, "--gb-per-day", "2", "--waf", "2", "--throttle", throttle)
+    assert plan(cli, *short).status == 0
+    outcome = plan(cli, *short, "--check", *JSON)
+    assert (outcome.status, outcome.err) == (status, "")
+    assert json.loads(outcome.out)["meets_target"] == (status == 0)

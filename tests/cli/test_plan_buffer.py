@@ -163,3 +163,10 @@ def test_few_are_counted_as_the_table_shows_them(cli, tmp_path, monkeypatch, bey
     answer = found(cli, tmp_path, "32KiB", "--max-write", "100s")
     assert answer["runs"][0]["tried"][0]["beyond"] == beyond
     assert bool(answer["notes"]) == has_few
+
+
+@pytest.mark.parametrize(("bound", "status"), [("100s", 0), ("100us", 3)])
+def test_check_tells_scripts_whether_the_buffer_is_enough(cli, tmp_path, bound, status):
+    outcome = plan(cli, tmp_path, "1MiB", "--max-write", bound, "--check")
+    assert (outcome.status, outcome.err) == (status, "")
+    assert "the drive has 1.00 MiB" in outcome.out

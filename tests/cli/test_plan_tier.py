@@ -236,3 +236,10 @@ def test_an_interrupt_leaves_nothing_behind(trace, tmp_path):
         _, said = running.communicate(timeout=20)
     assert (running.returncode, said.strip()) == (130, "flashkeel: interrupted")
     assert list(tmp_path.iterdir()) == [trace]
+
+
+@pytest.mark.parametrize(("bound", "status"), [("1s", 0), ("1ns", 3)])
+def test_check_tells_scripts_whether_anything_keeps_the_bounds(cli, trace, bound, status):
+    found = plan(cli, *DRIVE, *FEW, *SHORT, "--trace", trace, "--max-read", bound, "--check", *JSON)
+    assert (found.status, found.err) == (status, "")
+    assert (json.loads(found.out)["smallest"] is None) == (status == 3)

@@ -186,3 +186,20 @@ def test_every_cause_of_a_budget_is_a_cause():
     causes = [cause for causes in budgets.PARTS.values() for cause in causes]
     assert len(causes) == len(set(causes))
     assert set(causes) <= set(plots.CAUSE_COLOURS)
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_check_tells_scripts_whether_a_tail_has_grown(cli, saved, tmp_path, form):
+    def slow(run):
+        for name in ("percentile", "ci95"):
+            of = run["write"][name]
+            for at, value in of.items():
+                of[at] = [10 * it for it in value] if name == "ci95" else 10 * value
+
+    slower = changed(saved, tmp_path / "slower.json", slow)
+    shown = ("--format", form)
+    assert cli("compare", saved, slower, *shown).status == 0
+    worse = cli("compare", saved, slower, "--check", *shown)
+    assert (worse.status, worse.err) == (3, "") and "higher" in worse.out
+    for a, b in ((slower, saved), (saved, saved)):
+        assert cli("compare", a, b, "--check", *shown).status == 0

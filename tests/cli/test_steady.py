@@ -112,3 +112,16 @@ def test_the_criterion_is_in_the_unit_of_its_limit(cli, longer, words, key, head
         shown = units.duration(value)
     said = " ".join(cli("steady", longer, "--ss", words).out.split())
     assert heading in said and f" {shown} " in said
+
+
+@pytest.mark.parametrize(
+    ("values", "status"),
+    [([2e6] * 25, 0), ([2e6] * 12 + [2e5] * 13, 3), ([2e6, 2e5] * 13, 3), ([2e6] * 3, 3)],
+)
+def test_check_tells_scripts_whether_a_run_was_steady(cli, longer, monkeypatch, values, status):
+    points = [steadiness.Point(n, n + 1, value) for n, value in enumerate(values)]
+    monkeypatch.setattr(steadiness, "rounds", lambda *_: points)
+    assert cli("steady", longer).status == 0
+    outcome = cli("steady", longer, "--check")
+    assert (outcome.status, outcome.err) == (status, "")
+    assert "SNIA's criterion" in outcome.out

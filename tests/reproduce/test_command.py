@@ -137,3 +137,16 @@ def test_claims_are_complete_and_named_once(study):
 def test_the_numbers_of_a_work_have_their_unit(study):
     for claim in study.claims:
         assert claim.unit or claim.paper is None or isinstance(claim.paper, str), claim.name
+
+
+@pytest.mark.parametrize(("holds", "status"), [(True, 0), (None, 0), (False, 3)])
+def test_check_tells_scripts_whether_claims_hold(cli, tmp_path, monkeypatch, holds, status):
+    claims = tuple(Claim(name, "a claim", "a rule", None, "") for name in ("a", "b"))
+    found = {"a": Finding(1.0, True), "b": Finding(1.0, holds)}
+    study = Study("toy/checked", "A toy", claims, lambda _: Outcome(found, "synthetic", "none"))
+    monkeypatch.setattr(works, "STUDIES", (study,))
+    outcome = cli("reproduce", "--check", "--out", tmp_path)
+    assert (outcome.status, outcome.err) == (status, "")
+    assert "2 claims" in outcome.out and (tmp_path / "verdicts.json").exists()
+    assert cli("reproduce", "toy/checked/a", "--check").status == 0
+    assert cli("reproduce").status == 0

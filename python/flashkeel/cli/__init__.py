@@ -80,8 +80,8 @@ class _Commands(UserDict[str, Any]):
 def app() -> None:
     """Simulate SSDs and the storage policies around them, tails first.
 
-    Exit status: 0 success, 1 failure, such as of a full disk, 2 wrong usage or input, 130
-    interrupted.
+    Exit status: 0 success, 1 failure, such as of a full disk, 2 wrong usage or input, 3 an answer
+    that --check does not take, 130 interrupted.
     """
 
 
@@ -99,7 +99,10 @@ def _prepare() -> None:
 
 
 def main() -> NoReturn:
-    """Run the command; exit status 0 success, 1 failure, 2 bad usage or bad input."""
+    """Run the command; exit status 0 success, 1 failure, 2 bad usage or bad input.
+
+    What ``--check`` does not take has a status of its own, in ``flashkeel.cli.common``.
+    """
     _prepare()
     try:
         status = app.main(prog_name="flashkeel", standalone_mode=False)

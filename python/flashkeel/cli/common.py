@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _PIPE_WIDTH = 160
+_NOT_TAKEN = 3
+"""Exit status of an answer that is not what ``--check`` asks for: nothing has failed."""
 
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
@@ -61,6 +63,18 @@ DESTROY = click.option(
 _PICTURES = (".png", ".svg", ".pdf")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def checked(refused: str) -> Callable[[_Command], _Command]:
+    """Return the option ``--check``, for scripts; `refused` says which answers it does not take."""
+    about = f"Exit with status {_NOT_TAKEN} if {refused}."
+    return click.option("--check", is_flag=True, help=about)
+
+
+def end(is_taken: bool) -> None:
+    """End a command that was told to check its answer, which has been shown."""
+    if not is_taken:
+        raise click.exceptions.Exit(_NOT_TAKEN)
 
 
 def out_file(about: str, *, required: bool = False) -> Callable[[_Command], _Command]:

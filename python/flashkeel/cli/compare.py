@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import click
 
 from flashkeel import comparison, settings
 from flashkeel._core import InputError
-from flashkeel.cli.common import console, echo
+from flashkeel.cli.common import checked, console, echo, end
 from flashkeel.cli.results import load_runs, result_file, told_apart
+from flashkeel.comparison import Comparison
 from flashkeel.output import cautions, tables
 from flashkeel.run import Run
 
@@ -19,10 +21,11 @@ from flashkeel.run import Run
 @click.command()
 @click.argument("a")
 @click.argument("b")
+@checked("a percentile of B is higher than A's by its interval")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
-def compare(a: str, b: str, form: str) -> None:
+def compare(a: str, b: str, check: bool, form: str) -> None:
     """Compare two results A and B, percentile by percentile.
 
     Each is a directory or file of `run --out`, or one of its runs as
@@ -32,19 +35,22 @@ def compare(a: str, b: str, form: str) -> None:
     runs = {"A": load_runs(a), "B": load_runs(b)}
     apart = _places(a, b)
     pairs = _pairs(runs["A"], runs["B"])
+    found = [comparison.compare(*pair) for pair in pairs]
     if form == "json":
-        echo(json.dumps([_as_json(*pair) for pair in pairs], indent=2, ensure_ascii=False))
-        return
-    screen = console()
-    for pair in pairs:
-        found = comparison.compare(*pair)
-        left, right = pair if apart is None else _named_apart(pair, apart)
-        screen.print(tables.comparison(left, right, found, settings.differing(pair)))
-    for side, each in runs.items():
-        for caution in cautions.of(each):
-            echo(textwrap.fill(f"Note: {side} {caution}", tables.PAGE))
-    if alone := _alone(pairs, runs):
-        echo(f"Not compared, as the other side has none of that name: {', '.join(alone)}")
+        objects = [_as_json(*pair, rows) for pair, rows in zip(pairs, found, strict=True)]
+        echo(json.dumps(objects, indent=2, ensure_ascii=False))
+    else:
+        screen = console()
+        for pair, rows in zip(pairs, found, strict=True):
+            left, right = pair if apart is None else _named_apart(pair, apart)
+            screen.print(tables.comparison(left, right, rows, settings.differing(pair)))
+        for side, each in runs.items():
+            for caution in cautions.of(each):
+                echo(textwrap.fill(f"Note: {side} {caution}", tables.PAGE))
+        if alone := _alone(pairs, runs):
+            echo(f"Not compared, as the other side has none of that name: {', '.join(alone)}")
+    if check:
+        end(not any(row.verdict == "higher" for rows in found for row in rows))
 
 
 def _places(a: str, b: str) -> list[str] | None:
@@ -85,10 +91,9 @@ def _alone(pairs: list[tuple[Run, Run]], runs: dict[str, list[Run]]) -> list[str
     ]
 
 
-def _as_json(a: Run, b: Run) -> dict[str, object]:
+def _as_json(a: Run, b: Run, found: Sequence[Comparison]) -> dict[str, object]:
     rows = [
-        asdict(row) | {"difference_ns": row.difference_ns, "verdict": row.verdict}
-        for row in comparison.compare(a, b)
+        asdict(row) | {"difference_ns": row.difference_ns, "verdict": row.verdict} for row in found
     ]
     basis = {side: run.data["basis"] for side, run in (("a_basis", a), ("b_basis", b))}
     notes = {side: list(cautions.of([run])) for side, run in (("a_notes", a), ("b_notes", b))}

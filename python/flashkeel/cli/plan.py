@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from flashkeel import lifetime, policies
-from flashkeel.cli.common import Seed, console, echo, settings, show_with_picture
+from flashkeel.cli.common import Seed, checked, console, echo, end, settings, show_with_picture
 from flashkeel.cli.plan_buffer import buffer
 from flashkeel.cli.plan_tier import tier
 from flashkeel.lifetime import Estimate, Plan
@@ -95,6 +95,7 @@ plan.add_command(tier)
     help="Live with K consecutive seeds.",
 )
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Picture, as .png.")
+@checked("the drive under --throttle does not last for --target-years")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
@@ -117,6 +118,8 @@ def lifetime_(**options: Any) -> None:  # noqa: ANN401
         options["out"],
         options["form"],
     )
+    if options["check"]:
+        end(held.meets_target())
 
 
 def _show(free: Estimate, held: Estimate, form: str) -> None:

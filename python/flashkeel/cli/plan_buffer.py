@@ -11,7 +11,7 @@ import click
 
 from flashkeel import buffers, hierarchy
 from flashkeel.buffers import Answer, Goal
-from flashkeel.cli.common import Seed, console, echo
+from flashkeel.cli.common import Seed, checked, console, echo, end
 from flashkeel.cli.finding import find
 from flashkeel.cli.plan_tier import Span
 from flashkeel.output import buffer_tables
@@ -56,6 +56,7 @@ from flashkeel.output.progress import Bars
     metavar="N",
     help="Seeds at a time; the results are the same for any number.",
 )
+@checked("the drive's own write buffer is too small")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
@@ -79,7 +80,13 @@ def buffer(experiment: str, sets: tuple[str, ...], **options: Any) -> None:  # n
         )
     if options["form"] == "json":
         echo(json.dumps(to_object(answers, goal), indent=2, ensure_ascii=False, allow_nan=False))
-        return
+    else:
+        _print(answers, goal)
+    if options["check"]:
+        end(all(answer.is_enough for answer in answers))
+
+
+def _print(answers: Sequence[Answer], goal: Goal) -> None:
     for answer in answers:
         echo(buffer_tables.title(answer))
         console().print(buffer_tables.tried(answer, goal))

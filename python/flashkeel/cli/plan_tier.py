@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from flashkeel import hierarchy
-from flashkeel.cli.common import Seed, console, echo, settings, show_with_picture
+from flashkeel.cli.common import Seed, checked, console, echo, end, settings, show_with_picture
 from flashkeel.hierarchy import Answer, Bounds, Outcome, Plan
 from flashkeel.media import Medium
 from flashkeel.output import files, hierarchy_plots, hierarchy_tables, lifetime_plots
@@ -191,6 +191,7 @@ class MediumType(click.ParamType[Medium]):
     help="Runs at a time; the results are the same for any number.",
 )
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Picture, as .png.")
+@checked("nothing that was tried keeps the bounds")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
@@ -216,6 +217,8 @@ def tier(**options: Any) -> None:  # noqa: ANN401
         options["out"],
         options["form"],
     )
+    if options["check"]:
+        end(answer.smallest(bounds) is not None)
 
 
 def _show(answer: Answer, bounds: Bounds, form: str) -> None:

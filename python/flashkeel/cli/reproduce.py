@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from flashkeel import reproduce as reproduction
-from flashkeel.cli.common import Seed, console, echo, saved_after
+from flashkeel.cli.common import Seed, checked, console, echo, end, saved_after
 from flashkeel.output.progress import Bars
 from flashkeel.reproduce import report, works
 from flashkeel.reproduce.claims import Claim, Study
@@ -45,6 +45,7 @@ from flashkeel.reproduce.claims import Claim, Study
     metavar="DIR",
     help="Recorded traces to use instead of synthetic ones, named after their profiles.",
 )
+@checked("a claim does not hold; one that cannot be judged passes")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
@@ -57,6 +58,7 @@ def reproduce(
     jobs: int,
     out: Path | None,
     traces: Path | None,
+    check: bool,
     form: str,
 ) -> None:
     """Measure what published works claim.
@@ -97,6 +99,8 @@ def reproduce(
             echo(f"Wrote {path}")
     if unfinished is not None:
         raise unfinished
+    if check:
+        end(not any(verdict.finding.holds is False for verdict in verdicts))
 
 
 def _list(chosen: list[tuple[Study, list[Claim]]], form: str) -> None:

@@ -9,7 +9,16 @@ from typing import Any
 import click
 
 from flashkeel import steadiness
-from flashkeel.cli.common import Number, console, echo, out_file, refuse_no_picture, saved_after
+from flashkeel.cli.common import (
+    Number,
+    checked,
+    console,
+    echo,
+    end,
+    out_file,
+    refuse_no_picture,
+    saved_after,
+)
 from flashkeel.cli.results import load_runs
 from flashkeel.output import files, steady_plots, tables
 from flashkeel.run import Run
@@ -39,6 +48,7 @@ from flashkeel.steadiness import Criterion, Steadiness
     help="What SNIA's criterion is applied to.",
 )
 @out_file("Convergence plot to write, .png, .svg or .pdf.")
+@checked("a run reached no steady state, or left it later")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
@@ -48,6 +58,7 @@ def steady(
     window_s: float | None,
     variable: str,
     path: Path | None,
+    check: bool,
     form: str,
 ) -> None:
     """Say whether runs were in a steady state, and from when on.
@@ -65,11 +76,13 @@ def steady(
     found = [steadiness.assess(run, tracked, chosen, length_s) for run in runs]
     if path is None:
         _show(runs, found, chosen, form)
-        return
-    with saved_after(lambda: _save(runs, found, path)):
-        _show(runs, found, chosen, form)
-    if form == "table":
-        echo(f"Wrote {path}")
+    else:
+        with saved_after(lambda: _save(runs, found, path)):
+            _show(runs, found, chosen, form)
+        if form == "table":
+            echo(f"Wrote {path}")
+    if check:
+        end(all(each.reached is not None and not each.is_left for each in found))
 
 
 def _show(runs: list[Run], found: list[Steadiness], criterion: Criterion | None, form: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from flashkeel import _core, cache, foreign, toml
 from flashkeel._core import InputError
 from flashkeel.experiment import Experiment, naming_profiles
-from flashkeel.parsing import LONGEST_DOCUMENT, parse_json
+from flashkeel.parsing import LONGEST_DOCUMENT, parse_json, parse_toml
 from flashkeel.seeds import check
 
 Progress = Callable[[str, float], object]
@@ -29,6 +29,8 @@ WORKLOADS = (
 """Profiles of Table II of the paper, and its 50/50 mix."""
 
 _SIMULATED = "sim:"
+_OF_RUNS = ("seed", "workload", "measure", "runs")
+"""What a document with a drive may say of runs, and no drive has."""
 
 
 class Drive:
@@ -48,6 +50,8 @@ class Drive:
         self.name = name
         """What it was called, as ``sim:ssd-d``."""
         resolved = json.loads(_core.resolve_target(document, name, list(sets)))
+        self.unused = _unused(parse_toml(document), sets)
+        """Keys of the document, and keys set, that are of runs and say nothing of the drive."""
         self._target = json.dumps(resolved | {"destroys": destroy})
 
     def __repr__(self) -> str:
@@ -192,6 +196,16 @@ class Drive:
             )
         )
         return found
+
+
+def _unused(document: dict[str, Any], sets: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Return what of a document, and of keys set over it, is not of the drive."""
+    found = []
+    if {"device", "stack"} & document.keys():
+        found += [key for key in _OF_RUNS if key in document]
+        found += ["stack.tenants"] if "tenants" in document.get("stack", {}) else []
+    found += [key for key, _ in sets if key.partition(".")[0] in _OF_RUNS]
+    return tuple(dict.fromkeys(found))
 
 
 class Diagnosis:

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from flashkeel.ssdcheck import Drive
 
 DEVICE = """\
 [device]
@@ -129,3 +130,21 @@ def test_a_misspelt_profile_is_told_its_name(cli, arguments):
     outcome = cli(*arguments)
     assert (outcome.status, outcome.out) == (2, "")
     assert 'did you mean "build-server"?' in outcome.err
+
+
+def test_what_a_document_says_of_runs_is_named_as_unused(cli, device, tmp_path):
+    experiment = tmp_path / "experiment.toml"
+    more = (
+        '[workload]\nrequests = 10\n[[runs]]\nname = "a"\nset = { "device.gc.victim" = "fifo" }\n'
+    )
+    experiment.write_text(f"seed = 9\n{DEVICE}{more}")
+    of_runs = ("--set", "measure.series_window=1s", "--set", "device.gc.victim=greedy")
+    outcome = cli("probe", experiment, *of_runs, "--format", "json")
+    unused = "seed, workload, runs, measure.series_window"
+    said = f"note: {experiment}: not used, as it says nothing of the drive: {unused}\n"
+    assert (outcome.status, outcome.err) == (0, said)
+    assert outcome.out == cli("probe", device, *of_runs[2:], "--format", "json").out
+    stack = tmp_path / "stack.toml"
+    stack.write_text('[[stack.devices]]\nssd = {}\n[[stack.tenants]]\nname = "t"\n')
+    assert Drive.find(stack).unused == ("stack.tenants",)
+    assert Drive.find(device).unused == Drive.find("sim:ssd-g").unused == ()

@@ -12,11 +12,11 @@ from click.core import ParameterSource
 
 from flashkeel._core import InputError
 from flashkeel.cli.common import DESTROY, Number, console, echo
-from flashkeel.cli.probe import FORMAT, NO_CACHE, SEED, SETS, assignments
+from flashkeel.cli.probe import FORMAT, NO_CACHE, SEED, SETS, find_drive
 from flashkeel.output import files, log_tables, probe_tables
 from flashkeel.output.progress import Bars
 from flashkeel.seeds import consecutive
-from flashkeel.ssdcheck import WORKLOADS, Diagnosis, Drive, predict_log
+from flashkeel.ssdcheck import WORKLOADS, Diagnosis, predict_log
 
 _OF_LOGS = ("iolog", "device", "time_unit")
 _OF_DRIVES = ("workloads", "requests", "sets", "seed", "destroy", "no_cache")
@@ -136,7 +136,7 @@ def predict(
             console().print(part)
         return
     assert target is not None
-    drive = Drive.find(target, assignments(sets), destroy)
+    drive = find_drive(target, sets, destroy)
     chosen = workloads or WORKLOADS
     if save_model is not None and len(chosen) != 1:
         raise click.UsageError("--save-model goes with one --workload, or with --log")

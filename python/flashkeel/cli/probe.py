@@ -64,7 +64,7 @@ def probe(
     that is no text, or an export of a network block device server, nbd://HOST:PORT/EXPORT or
     nbd+unix:///EXPORT?socket=PATH.
     """
-    drive = Drive.find(target, assignments(sets), destroy)
+    drive = find_drive(target, sets, destroy)
     within = None if limit is None else timedelta(seconds=limit)
     if out is not None:
         # Before a drive is overwritten.
@@ -97,6 +97,10 @@ def _save(found: Diagnosis, out: Path) -> None:
     probe_plots.save(found, picture)
 
 
-def assignments(sets: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Return ``KEY=VALUE`` texts as keys and values."""
-    return [split_assignment(text, "--set") for text in sets]
+def find_drive(target: str, sets: tuple[str, ...], destroy: bool) -> Drive:
+    """Return the drive that is meant, and say what of its document is not used."""
+    drive = Drive.find(target, [split_assignment(text, "--set") for text in sets], destroy)
+    if drive.unused:
+        unused = ", ".join(drive.unused)
+        echo(f"note: {target}: not used, as it says nothing of the drive: {unused}", err=True)
+    return drive

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from flashkeel.cli.common import Number, Seed, echo, split_assignment
+from flashkeel.cli.common import Number, Seed, echo
+from flashkeel.cli.probe import find_drive
 from flashkeel.output import units
 from flashkeel.output.progress import Bars
 from flashkeel.serving import control as _control
 from flashkeel.serving import web
-from flashkeel.ssdcheck import Drive
 
 if TYPE_CHECKING:
     from flashkeel._core import Serving
@@ -86,7 +86,7 @@ def nbd(
     serving ends, with Ctrl-C; or in a file, and found there again however it ends. A real drive, or
     a stack over some, is served read-only without --destroy.
     """
-    drive = Drive.find(stack, [split_assignment(each, "--set") for each in sets], destroy)
+    drive = find_drive(stack, sets, destroy)
     with Bars([stack]) as bars, ExitStack() as listening:
         # Before anything is written: where somebody else is, nothing is begun.
         commands = pages = None

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from flashkeel import _core
-from flashkeel.media import YEAR_DAYS
+from flashkeel._core import InputError
+from flashkeel.media import YEAR_DAYS, Medium, Sold
 from flashkeel.seeds import check, consecutive
 
 MOST_YEARS = 100.0
@@ -85,6 +86,28 @@ class Plan:
             "resample": self.resample,
             "method": self.method,
         }
+
+
+def drive(medium: Medium, is_endurance_known: bool = False) -> dict[str, Any]:
+    """Return a preset as the drive of a :class:`Plan`: capacity, spare flash and endurance.
+
+    InputError where its endurance is not known, here or to who asks, and where part of its
+    flash is for parity, which lives have not.
+    """
+    sold = Sold.of(medium, is_endurance_known)
+    if sold.config["redundancy"]["policy"] != "none":
+        raise InputError(
+            f"drive {medium.preset}: part of its flash is for parity, which is not planned with; "
+            "give capacity, over-provisioning and endurance"
+        )
+    found = {
+        "capacity": f"{sold.capacity}B",
+        "over_provisioning": sold.over_provisioning,
+        "dwpd": medium.writes_per_day,
+    }
+    if medium.writes_per_day is None and sold.rated_cycles is not None:
+        found["rated_cycles"] = round(sold.rated_cycles)
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def estimates(

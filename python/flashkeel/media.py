@@ -39,15 +39,19 @@ class Sold:
     config: Mapping[str, Any]
 
     @staticmethod
-    def of(medium: Medium) -> Sold:
-        """Look a drive's preset up; one whose endurance is not known raises InputError."""
+    def of(medium: Medium, is_endurance_known: bool = False) -> Sold:
+        """Look a drive's preset up.
+
+        InputError where its endurance is not known, here or to who asks.
+        """
         document = (
             f"[device]\npreset = {json.dumps(medium.preset)}\n"
             '[workload]\nsource = "synthetic"\npacing = "closed"\nrequests = 1\n'
         )
         plan = Experiment(document, f"drive {medium.preset}").plans()[0]
         sold = Sold(medium, plan["config"]["device"])
-        if medium.writes_per_day is None and sold.rated_cycles is None:
+        is_known = is_endurance_known or medium.writes_per_day is not None
+        if not is_known and sold.rated_cycles is None:
             raise InputError(
                 f"drive {medium.preset}: its endurance is not known, as the preset has no wear "
                 "law; give the drive writes per day that it is sold with, as "
@@ -66,6 +70,11 @@ class Sold:
         wear = self.config.get("wear")
         found = wear.get("rated_cycles") if isinstance(wear, Mapping) else None
         return None if found is None else float(found)
+
+    @property
+    def over_provisioning(self) -> float:
+        """Flash beyond the capacity, as a share of it."""
+        return flash_bytes(self.config["geometry"]) / self.capacity - 1
 
     def endurance_bytes(self, waf: float | None) -> float:
         """Return what may be written to it: as it is sold, or by its wear law."""

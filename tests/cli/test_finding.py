@@ -13,6 +13,8 @@ TRACE = "".join(
     f"{n * 10_000},host,0,{kind},{n * 4096},4096,0\n"
     for n, kind in enumerate(["Read", "Write"] * 3)
 )
+LIFETIME = ("plan", "lifetime", "--capacity", "1GB", "--dwpd", "1")
+TIER = ("plan", "tier", "--drive", "qlc", "--profile", "homes", "--requests", "9")
 SMALL = ("--set", "device.preset=ssd-a", "--no-cache")
 
 
@@ -92,3 +94,26 @@ def test_a_long_trace_is_not_read_as_a_document(cli, tmp_path, monkeypatch):
     assert outcome.status == 2
     assert "a trace (msr), replayed on the default device" in outcome.err
     assert "device.foo: unknown key" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("run", "TRACE", "--set", "format=msr"), "or workload.source.KEY for one of the trace"),
+        (("plan", "buffer", "TRACE", "--set", "columns=time=1"), "or workload.source.KEY"),
+        (("run", "homes", "--set", "intensity=2"), "or workload.source.KEY"),
+        (("run", "homes", "--set", "sed=2"), 'did you mean "seed"?'),
+        (("trace", "info", "TRACE", "--set", "workload.source.format=msr"), "write format"),
+        (
+            (*LIFETIME, "--trace", "TRACE", "--set", "workload.source.window.from=1s"),
+            "write window.from",
+        ),
+        ((*TIER, "--set", "workload.source.intensity=2"), "write intensity"),
+    ],
+)
+def test_a_key_that_is_called_otherwise_elsewhere_is_told_its_name(cli, tmp_path, arguments, words):
+    path = tmp_path / "disk.csv"
+    path.write_text(TRACE)
+    outcome = cli(*(path if each == "TRACE" else each for each in arguments))
+    assert (outcome.status, outcome.out) == (2, "")
+    assert words in outcome.err

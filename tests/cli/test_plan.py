@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from flashkeel import policies
+from flashkeel import lifetime, policies
 
 DRIVE = ("--capacity", "1GB", "--rated-cycles", "300")
 FEW = ("--seeds", "2", "--target-years", "0.5")
@@ -117,6 +117,10 @@ def test_a_recorded_demand_and_a_picture(cli, tmp_path):
         ((*DRIVE, "--gb-per-day", "1", "--out", "wear.xyz"), "use .png"),
         ((*DRIVE, "--gb-per-day", "1", "--out", "no/where/wear.png"), "no folder"),
         ((*DRIVE,), "the traffic is missing"),
+        (("--gb-per-day", "1"), "give --drive or --capacity"),
+        (("--gb-per-day", "1", "--drive", "qcl"), 'did you mean "qlc"'),
+        (("--gb-per-day", "1", "--drive", "ssd-a"), "ssd-a,dwpd=0.3"),
+        (("--gb-per-day", "1", "--drive", "ttflash,dwpd=1"), "for parity"),
         ((*DRIVE, "--gb-per-day", "1", "--profile", "map"), "given twice"),
         ((*DRIVE, "--gb-per-day", "-1"), "--gb-per-day"),
         ((*DRIVE, "--profile", "exchnge"), 'did you mean "exchange"'),
@@ -233,3 +237,28 @@ def test_check_tells_scripts_whether_a_drive_lasts(cli, throttle, status):
     outcome = plan(cli, *short, "--check", *JSON)
     assert (outcome.status, outcome.err) == (status, "")
     assert json.loads(outcome.out)["meets_target"] == (status == 0)
+
+
+def test_a_preset_is_a_drive_as_for_tiers(cli, monkeypatch):
+    planned = []
+
+    def noted(plans, *rest):
+        planned.append(plans[-1].drive)
+        return estimates(plans, *rest)
+
+    estimates = lifetime.estimates
+    monkeypatch.setattr(lifetime, "estimates", noted)
+    for options in (
+        ("--drive", "qlc"),
+        ("--drive", "qlc,dwpd=0.1"),
+        ("--drive", "ssd-a", "--tbw", "1TB", "--capacity", "1GB", "--over-provisioning", "0.3"),
+    ):
+        outcome = plan(cli, *options, "--gb-per-day", "200", "--throttle", "none", "--seeds", "1")
+        assert (outcome.status, outcome.err) == (0, ""), options
+    spare = pytest.approx(1024**4 / (932 * 1024**3) - 1, abs=1e-3)
+    size = f"{932 * 1024**3}B"
+    assert planned == [
+        {"capacity": size, "over_provisioning": spare, "rated_cycles": 1000},
+        {"capacity": size, "over_provisioning": spare, "dwpd": 0.1},
+        {"capacity": "1GB", "over_provisioning": 0.3, "tbw": "1TB"},
+    ]

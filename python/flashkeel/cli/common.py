@@ -117,6 +117,21 @@ def settings(sets: tuple[str, ...]) -> dict[str, Any]:
     return {key: _value(text) for key, text in (split_assignment(it, "--set") for it in sets)}
 
 
+SOURCE = "workload.source."
+"""Before a key of a trace or a profile, where an experiment is set over."""
+
+
+def source_settings(sets: tuple[str, ...]) -> dict[str, Any]:
+    """Return settings of a trace or a profile alone; UsageError where they are an experiment's."""
+    found = settings(sets)
+    for key in found:
+        if key.startswith(SOURCE):
+            raise click.UsageError(
+                f"--set {key}: there is no experiment here; write {key.removeprefix(SOURCE)}"
+            )
+    return found
+
+
 def _value(text: str) -> Any:  # noqa: ANN401
     try:
         found = parse_toml(f"value = {text}")["value"]

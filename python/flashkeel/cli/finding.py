@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from flashkeel import _core, foreign
 from flashkeel._core import InputError
-from flashkeel.cli.common import echo, settings, split_assignment
+from flashkeel.cli.common import SOURCE, echo, settings, split_assignment
 from flashkeel.experiment import Experiment, naming_profiles
 from flashkeel.parsing import LONGEST_DOCUMENT, parse_toml
+from flashkeel.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from flashkeel.imports import Imported
-
-_SOURCE = "workload.source."
 
 
 def find(name: str, sets: tuple[str, ...] = ()) -> Experiment:
@@ -39,6 +38,7 @@ def _find(name: str, sets: tuple[str, ...]) -> Experiment:
         return imported.experiment(name)
     if name not in json.loads(_core.list_names("experiments")):
         if name in json.loads(_core.list_names("profiles")):
+            _refuse_keys_alone(sets)
             return Experiment.with_profile(name)
         if path.is_file() and path.suffix != ".toml":
             return _in_file(path, sets)
@@ -62,8 +62,9 @@ def _in_file(path: Path, sets: tuple[str, ...]) -> Experiment:
             wrong = f"{path}: no experiment: not TOML ({error})"
         else:
             return Experiment.find(str(path))
+    _refuse_keys_alone(sets)
     given = settings(sets)
-    options = {key: given[_SOURCE + key] for key in ("format", "columns") if _SOURCE + key in given}
+    options = {key: given[SOURCE + key] for key in ("format", "columns") if SOURCE + key in given}
     try:
         with foreign.named(path):
             form = _core.trace_format(str(path), json.dumps(options))
@@ -71,6 +72,17 @@ def _in_file(path: Path, sets: tuple[str, ...]) -> Experiment:
         raise InputError(f"{wrong}; no trace: {error}" if wrong else str(error)) from None
     echo(f"note: {path}: a trace ({form}), replayed on the default device", err=True)
     return Experiment.with_trace(path)
+
+
+def _refuse_keys_alone(sets: tuple[str, ...]) -> None:
+    """Raise InputError for a key as `trace`, which knows no experiment, would take it."""
+    known = json.loads(_core.schema())["properties"]
+    for key in settings(sets):
+        if key.partition(".")[0] not in known:
+            raise InputError(
+                f"--set {key}: unknown key; expected one of {', '.join(known)}, or "
+                f"{SOURCE}KEY for one of the trace or profile{did_you_mean(key, known)}"
+            )
 
 
 def _refuse_fio(path: Path) -> None:

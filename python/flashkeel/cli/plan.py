@@ -12,9 +12,17 @@ from typing import Any
 import click
 
 from flashkeel import lifetime, policies
-from flashkeel.cli.common import Seed, checked, console, echo, end, settings, show_with_picture
+from flashkeel.cli.common import (
+    Seed,
+    checked,
+    console,
+    echo,
+    end,
+    show_with_picture,
+    source_settings,
+)
 from flashkeel.cli.plan_buffer import buffer
-from flashkeel.cli.plan_tier import tier
+from flashkeel.cli.plan_tier import MediumType, tier
 from flashkeel.lifetime import Estimate, Plan
 from flashkeel.output import files, lifetime_plots, lifetime_tables
 from flashkeel.output.progress import Bars
@@ -35,7 +43,14 @@ plan.add_command(tier)
 
 
 @plan.command("lifetime")
-@click.option("--capacity", required=True, metavar="SIZE", help="Capacity, as 128GB.")
+@click.option(
+    "--drive",
+    type=MediumType(),
+    metavar="MEDIUM",
+    help="PRESET[,dwpd=X]: capacity, over-provisioning and endurance of a preset, the drive writes "
+    "per day in the place of its wear law; what is given beside it counts more.",
+)
+@click.option("--capacity", metavar="SIZE", help="Capacity, as 128GB.")
 @click.option(
     "--rated-cycles",
     type=click.IntRange(min=1),
@@ -47,10 +62,8 @@ plan.add_command(tier)
 @click.option(
     "--over-provisioning",
     type=float,
-    default=0.07,
-    show_default=True,
     metavar="SHARE",
-    help="Flash beyond the capacity.",
+    help="Flash beyond the capacity; that of --drive or 0.07 if not given.",
 )
 @click.option(
     "--wear-levelling",
@@ -131,14 +144,7 @@ def _show(free: Estimate, held: Estimate, form: str) -> None:
 
 
 def _plan(options: dict[str, Any]) -> Plan:
-    endurance = [key for key in _ENDURANCE if options[key] is not None]
-    if len(endurance) != 1:
-        raise click.UsageError(
-            "the drive's endurance is "
-            + ("given twice" if endurance else "missing")
-            + "; give one of --rated-cycles, --tbw and --dwpd"
-        )
-    drive = {key: options[key] for key in _DRIVE if options[key] is not None}
+    drive = _drive(options)
     _check_numbers(options)
     traffic = _traffic(options)
     return Plan(
@@ -151,6 +157,25 @@ def _plan(options: dict[str, Any]) -> Plan:
         recovery={} if options["recovery"] else None,
         resample=any(options[key] is not None for key in _RECORDED),
     )
+
+
+def _drive(options: dict[str, Any]) -> dict[str, Any]:
+    given = {key: options[key] for key in _DRIVE if options[key] is not None}
+    endurance = [key for key in _ENDURANCE if key in given]
+    preset = options["drive"]
+    if preset is None and "capacity" not in given:
+        raise click.UsageError("the drive is missing; give --drive or --capacity")
+    if len(endurance) > 1 or (preset is None and not endurance):
+        raise click.UsageError(
+            "the drive's endurance is "
+            + ("given twice" if endurance else "missing")
+            + "; give one of --rated-cycles, --tbw and --dwpd"
+        )
+    if preset is None:
+        return given
+    known = lifetime.drive(preset, bool(endurance))
+    kept = {key: known[key] for key in known if not endurance or key not in _ENDURANCE}
+    return kept | given
 
 
 def _check_numbers(options: dict[str, Any]) -> None:
@@ -192,7 +217,7 @@ def _traffic(options: dict[str, Any]) -> dict[str, Any]:
                 "interval": options["interval"] or "30min",
             }
         case "trace":
-            trace = settings(options["sets"]) | {"path": options["trace"]}
+            trace = source_settings(options["sets"]) | {"path": options["trace"]}
             return {"policy": "trace", "trace": trace}
     volume = options["gb_per_day"]
     if not 0 <= volume < 1e9:

@@ -12,7 +12,15 @@ from typing import Any
 import click
 
 from flashkeel import hierarchy
-from flashkeel.cli.common import Seed, checked, console, echo, end, settings, show_with_picture
+from flashkeel.cli.common import (
+    Seed,
+    checked,
+    console,
+    echo,
+    end,
+    show_with_picture,
+    source_settings,
+)
 from flashkeel.hierarchy import Answer, Bounds, Outcome, Plan
 from flashkeel.media import Medium
 from flashkeel.output import files, hierarchy_plots, hierarchy_tables, lifetime_plots
@@ -238,10 +246,13 @@ def _plan(options: Mapping[str, Any]) -> Plan:
         if names.count(name) > 1:
             raise click.UsageError(f"--drive {name} is given twice")
     if options["trace"] is not None:
-        source = {"fold": "compact"} | settings(options["sets"])
+        source = {"fold": "compact"} | source_settings(options["sets"])
         source |= {"policy": "trace", "path": options["trace"]}
     else:
-        source = settings(options["sets"]) | {"policy": "profile", "name": options["profile"]}
+        source = source_settings(options["sets"]) | {
+            "policy": "profile",
+            "name": options["profile"],
+        }
         if options["requests"] is None:
             raise click.UsageError("a profile has no end; give --requests")
     return Plan(

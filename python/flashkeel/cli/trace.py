@@ -14,7 +14,7 @@ import click
 
 from flashkeel import _core, foreign
 from flashkeel._core import InputError
-from flashkeel.cli.common import Seed, console, echo, settings
+from flashkeel.cli.common import Seed, console, echo, source_settings
 from flashkeel.cli.finding import find
 from flashkeel.output import files, listing, tables
 from flashkeel.output.progress import Bars
@@ -50,7 +50,7 @@ def trace() -> None:
 def info(file: str, sets: tuple[str, ...], form: str) -> None:
     """Say what a trace holds, or what is wrong with it first."""
     with Bars([file]) as bars, foreign.named(file):
-        options = json.dumps(settings(sets))
+        options = json.dumps(source_settings(sets))
         found = json.loads(_core.trace_info(file, options, partial(bars.update, 0)))
     if form == "json":
         echo(json.dumps(found, indent=2, ensure_ascii=False))
@@ -79,7 +79,7 @@ def convert(source: str, target: str, form: str | None, sets: tuple[str, ...]) -
     With gzip where TARGET ends in .gz, as Parquet where it ends in .parquet; to
     standard output where it is `-`.
     """
-    _write(source, target, form, settings(sets))
+    _write(source, target, form, source_settings(sets))
 
 
 @trace.command(name="slice")
@@ -104,7 +104,7 @@ def slice_(
         if time is not None and time.startswith("-"):
             raise click.UsageError(f"{option} {time}: a trace begins at 0s")
     window = {"from": begin} | ({"to": end} if end else {})
-    chosen = settings(sets) | {"window": window} | ({"device": device} if device else {})
+    chosen = source_settings(sets) | {"window": window} | ({"device": device} if device else {})
     _write(source, target, form, chosen)
 
 
@@ -130,7 +130,7 @@ def scale(
         raise click.UsageError("say how: --intensity X or --repeat N")
     if intensity is not None and not math.isfinite(intensity):
         raise click.UsageError(f"--intensity {intensity}: give a number")
-    _write(source, target, form, settings(sets) | given)
+    _write(source, target, form, source_settings(sets) | given)
 
 
 @trace.command()
@@ -163,7 +163,7 @@ def merge(
     """Write several traces as one, by time."""
     with Bars([target]) as bars, _may_go(target):
         progress = partial(bars.update, 0)
-        chosen = json.dumps(settings(sets))
+        chosen = json.dumps(source_settings(sets))
         _print_written(
             _core.trace_merge(
                 list(sources), chosen, times, addresses, target, _form(form, target), progress
@@ -205,7 +205,7 @@ def synth(
         with Bars([name]) as bars, _may_go(target):
             written = _core.trace_like(
                 name,
-                json.dumps(settings(sets)),
+                json.dumps(source_settings(sets)),
                 target,
                 form,
                 seed or 0,

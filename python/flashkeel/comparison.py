@@ -123,3 +123,8 @@ def rests_on(run: Run, latency_class: str, percentile: str | float) -> int:
     """Return how many samples lie beyond a percentile, or all where many share its value."""
     low, high = run.interval(latency_class, percentile) or (0, 1)
     return run.samples(latency_class) if low == high else run.beyond(latency_class, percentile)
+
+
+def is_guess(run: Run, latency_class: str, percentile: str | float) -> bool:
+    """Return whether a percentile of some requests rests on fewer than FEW of them."""
+    return run.samples(latency_class) > 0 and rests_on(run, latency_class, percentile) < FEW

@@ -19,6 +19,7 @@ from typing import Any
 from flashkeel import _core, cache
 from flashkeel._core import LOGICAL_PAGE_BYTES, InputError
 from flashkeel.arrow import TableFiles
+from flashkeel.comparison import rests_on
 from flashkeel.execution import Task, execute
 from flashkeel.experiment import Experiment, is_pipe
 from flashkeel.media import WARRANTY_YEARS, YEAR_DAYS, Medium, Sold
@@ -86,7 +87,7 @@ class Measured:
     """At the plan's percentile; None where nothing is read."""
     write_ns: float | None
     beyond: int
-    """Requests beyond the tail, of reads or writes those that are fewer; below ten a guess."""
+    """Requests that the tail rests on, of reads or writes those that are fewer."""
     read_mean_ns: float | None
     write_mean_ns: float | None
     read_by_size_ns: Mapping[int | None, float]
@@ -399,7 +400,7 @@ class Plan:
             read_ns=run.percentile("read", self.percentile),
             write_ns=run.percentile("write", self.percentile),
             beyond=min(
-                run.beyond(one, self.percentile) for one in ("read", "write") if run.samples(one)
+                rests_on(run, one, self.percentile) for one in ("read", "write") if run.samples(one)
             ),
             read_mean_ns=run.mean("read"),
             write_mean_ns=run.mean("write"),

@@ -8,6 +8,7 @@ import flashkeel
 import pytest
 from flashkeel import Run, steadiness
 from flashkeel.arrow import TableFiles
+from flashkeel.comparison import is_guess
 from flashkeel.output import steady_plots
 from flashkeel.output.report import differences, draw, page, tails, warnings
 from small import SMALL
@@ -119,10 +120,10 @@ def test_few_trims_are_warned_of_where_there_is_nothing_else(known_run):
 def test_a_percentile_that_all_share_is_no_guess(known_run):
     run = known_run()
     known = run.data["small_read"]
-    assert warnings._is_guess(run, "small_read", 99.9999)
+    assert is_guess(run, "small_read", 99.9999)
     known["ci95_bounded"] = dict.fromkeys(known["ci95"], True)
     known["ci95"] = {key: [100, 100] for key in known["ci95"]}
-    assert not warnings._is_guess(run, "small_read", 99.9999)
+    assert not is_guess(run, "small_read", 99.9999)
 
 
 def test_a_run_that_was_steady_and_is_no_more_is_told_as_steady_tells_it(small_result, monkeypatch):

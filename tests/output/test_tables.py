@@ -55,6 +55,14 @@ def test_tail_marks_percentiles_with_few_samples_beyond(known_run):
     assert "* fewer than 10 samples beyond: how many" in shown
 
 
+def test_a_tail_that_many_requests_share_is_no_guess(known_run):
+    run = known_run()
+    reads = run.data["small_read"]
+    reads["ci95_bounded"] = dict.fromkeys(reads["ci95_bounded"], True)
+    reads["ci95"] |= {at: [90, 90] for at, count in reads["beyond"].items() if count < 10}
+    assert "*" not in text(tables.tails([run], "small_read"))
+
+
 def test_pooled_runs_show_their_intervals(known_run):
     assert " … " not in text(tables.tails([known_run()], "small_read"))
     assert "90.0 … 110 ns" in text(tables.tails([known_run(seeds=[1, 2])], "small_read"))

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator
 
 from flashkeel import percentiles
-from flashkeel.comparison import FEW, PERCENTILES, rests_on
+from flashkeel.comparison import FEW, PERCENTILES, is_guess
 from flashkeel.output import units
 from flashkeel.output.plots import workload_kind
 from flashkeel.result import Result
@@ -68,7 +68,7 @@ def percentiles_markdown(result: Result) -> str:
 
 def _cell(run: Run, latency_class: str, at: float) -> str:
     found = units.duration(run.percentile(latency_class, at))
-    few = run.samples(latency_class) and rests_on(run, latency_class, at) < FEW
+    few = is_guess(run, latency_class, at)
     return f"{found} \\*{run.beyond(latency_class, at)}" if few else found
 
 

@@ -60,9 +60,13 @@ def _latencies(found: dict[str, Any]) -> Group:
             continue
         cells = []
         for at in map(percentiles.key, _TAIL):
-            beyond = took["beyond"][at]
-            has_few |= beyond < FEW
-            cells.append(units.duration(took["percentile"][at]) + (f" *{beyond}" * (beyond < FEW)))
+            cell, beyond = units.duration(took["percentile"][at]), took["beyond"][at]
+            low, high = took["ci95"][at]
+            # One that many share is no guess.
+            if beyond < FEW and not (took["ci95_bounded"][at] and low == high):
+                cell += f" *{beyond}"
+                has_few = True
+            cells.append(cell)
         table.add_row(
             units.requests(operation, 2),
             units.count(took["count"]),

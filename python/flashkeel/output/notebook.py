@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from flashkeel import percentiles
-from flashkeel.comparison import FEW, PERCENTILES
+from flashkeel.comparison import FEW, PERCENTILES, is_guess
 from flashkeel.explanation import Explanation
 from flashkeel.output import units
 from flashkeel.output.plots import CAUSE_COLOURS, OTHER_COLOUR, workload_kind
@@ -93,7 +93,7 @@ def _row(run: Run, latency_class: str) -> str:
         units.duration(run.mean(latency_class)),
     ]
     for percentile in PERCENTILES:
-        beyond = run.beyond(latency_class, percentile)
-        mark = "" if beyond >= FEW else f" *{beyond}"
+        few = is_guess(run, latency_class, percentile)
+        mark = f" *{run.beyond(latency_class, percentile)}" if few else ""
         cells.append(units.duration(run.percentile(latency_class, percentile)) + mark)
     return f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flashkeel import percentiles
-from flashkeel.comparison import FEW
+from flashkeel.comparison import FEW, is_guess
 from flashkeel.output import units
 from flashkeel.run import Run
 
@@ -169,7 +169,7 @@ def draw_tail(
     """
     points = run.curve(latency_class, SHOWN[0])
     placed = [place(percentile, ns) for percentile, ns in points]
-    sure = sum(run.beyond(latency_class, percentile) >= FEW for percentile, _ in points)
+    sure = sum(not is_guess(run, latency_class, percentile) for percentile, _ in points)
     x, y = _columns(placed[:sure])
     (line,) = axes.plot(x, y, color=color, marker=marker, markersize=markersize, label=label)
     x, y = _columns(placed[max(0, sure - 1) :])
@@ -207,7 +207,7 @@ def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
         name = f"{run.name} ({units.count(run.samples(latency_class))} samples)"
         how = {"color": colour, "marker": marker}
         draw_tail(axes, run, latency_class, _place, label=name, markersize=4, **how)
-        sure = [p for p, _ in points if run.beyond(latency_class, p) >= FEW]
+        sure = [p for p, _ in points if not is_guess(run, latency_class, p)]
         bounded = [(p, i) for p in sure if (i := run.interval(latency_class, p)) is not None]
         axes.fill_between(
             [percentiles.nines(p) for p, _ in bounded],

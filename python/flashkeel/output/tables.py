@@ -14,7 +14,7 @@ from rich.text import Text
 
 from flashkeel import percentiles
 from flashkeel.budget import Spent
-from flashkeel.comparison import FEW, Comparison, covers
+from flashkeel.comparison import FEW, Comparison, covers, is_guess
 from flashkeel.explanation import Explanation
 from flashkeel.output import units
 from flashkeel.output.plots import ABOVE, workload_kind
@@ -275,11 +275,7 @@ def tails(all_runs: Sequence[Run], latency_class: str) -> Group:
         cells = [_tail(run, latency_class, percentile) for percentile in _TAIL]
         table.add_row(escape(run.name), units.duration(run.mean(latency_class)), *cells)
     caption = ""
-    if any(
-        run.samples(latency_class) and run.beyond(latency_class, p) < FEW
-        for run in all_runs
-        for p in _TAIL
-    ):
+    if any(is_guess(run, latency_class, p) for run in all_runs for p in _TAIL):
         caption = f"* fewer than {FEW} samples beyond: how many"
     return titled(title, table, caption)
 
@@ -288,9 +284,8 @@ def _tail(run: Run, latency_class: str, percentile: float) -> str:
     cell = units.duration(run.percentile(latency_class, percentile))
     if not run.samples(latency_class):
         return cell
-    beyond = run.beyond(latency_class, percentile)
-    if beyond < FEW:
-        cell += f" *{beyond}"
+    if is_guess(run, latency_class, percentile):
+        cell += f" *{run.beyond(latency_class, percentile)}"
     interval = run.interval(latency_class, percentile)
     if len(run.seeds) > 1 and interval is not None:
         cell += f"\n{units.interval(*interval)}"

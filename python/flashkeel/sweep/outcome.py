@@ -215,7 +215,8 @@ def _mark(axes: Axes, row: dict[str, Any], x: str, y: str, colour: str | tuple[f
     low, high = row.get(f"{name}_low_ns"), row.get(f"{name}_high_ns")
     if low is not None and high is not None:
         axes.plot([row[x]] * 2, [low, high], color=colour, alpha=0.6)
-    few = row.get(f"{name}_beyond", FEW) < FEW
+    # A percentile that many share is no guess.
+    few = row.get(f"{name}_beyond", FEW) < FEW and (low is None or low != high)
     axes.plot(row[x], row[y], "o", color=colour, mfc="white" if few else colour)
     if _is_early(row):
         axes.plot(row[x], row[y], "+", color="black", markersize=9)

@@ -8,7 +8,7 @@ from html import escape
 from itertools import pairwise
 
 from flashkeel import percentiles
-from flashkeel.comparison import FEW
+from flashkeel.comparison import FEW, is_guess
 from flashkeel.output import units
 from flashkeel.output.plots import CAUSE_COLOURS, OTHER_COLOUR, SHOWN, SMALLEST_SHARE
 from flashkeel.output.report.draw import COLOURS, Drawing, Scale, colour, latencies, stroke
@@ -28,7 +28,7 @@ def picture(runs: Sequence[Run], latency_class: str) -> str:
         [
             (at, interval)
             for at, _ in curve
-            if run.beyond(latency_class, at) >= FEW
+            if not is_guess(run, latency_class, at)
             and (interval := run.interval(latency_class, at)) is not None
         ]
         for run, curve in zip(runs, curves, strict=True)
@@ -49,13 +49,14 @@ def picture(runs: Sequence[Run], latency_class: str) -> str:
         if len(found) > 1:
             drawing.area([*below, *above[::-1]], shade)
         placed = [(across(percentiles.nines(at)), up(max(ns, 1))) for at, ns in curve]
-        beyond = [run.beyond(latency_class, at) for at, _ in curve]
-        sure = sum(count >= FEW for count in beyond)
+        guesses = [is_guess(run, latency_class, at) for at, _ in curve]
+        sure = guesses.count(False)
         drawing.line(placed[:sure], shade, stroke(index))
         drawing.line(placed[max(0, sure - 1) :], shade, "line guess")
-        for (at, ns), (x, y), count in zip(curve, placed, beyond, strict=True):
-            says = f"{run.name}, {percentiles.label(at)}: {units.duration(ns)}; {count:,} beyond"
-            drawing.dot(x, y, shade, count < FEW, says)
+        for (at, ns), (x, y), is_open in zip(curve, placed, guesses, strict=True):
+            beyond = f"{run.beyond(latency_class, at):,} beyond"
+            says = f"{run.name}, {percentiles.label(at)}: {units.duration(ns)}; {beyond}"
+            drawing.dot(x, y, shade, is_open, says)
     return drawing.svg(f"Latency of {units.requests(latency_class)} from 90 % to 99.9999 %, by run")
 
 
@@ -69,8 +70,7 @@ def table(runs: Sequence[Run], latency_class: str) -> str:
             units.duration(run.mean(latency_class)),
         ]
         for at in _TABLE:
-            beyond = run.beyond(latency_class, at)
-            cells.append(_cell(run, latency_class, at, beyond))
+            cells.append(_cell(run, latency_class, at))
         largest = run.data.get(latency_class, {}).get("max_ns")
         cells.append(units.duration(largest if run.samples(latency_class) else None))
         body = "".join(f"<td>{cell}</td>" for cell in cells)
@@ -90,13 +90,14 @@ def key(index: int) -> str:
     return f'<i class="key{again}" style="background-color:{colour(index)}"></i>'
 
 
-def _cell(run: Run, latency_class: str, at: float, beyond: int) -> str:
+def _cell(run: Run, latency_class: str, at: float) -> str:
     ns = run.percentile(latency_class, at)
     if ns is None:
         return units.MISSING
     interval = run.interval(latency_class, at)
     bounds = f"<small>{units.interval(*interval)}</small>" if interval is not None else ""
-    mark = "<b class='few'> *</b>" if beyond < FEW else ""
+    mark = "<b class='few'> *</b>" if is_guess(run, latency_class, at) else ""
+    beyond = run.beyond(latency_class, at)
     return f"{units.duration(ns)}{mark}{bounds}<small>{units.count(beyond)} beyond</small>"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flashkeel import _core, overload, percentiles, steadiness
-from flashkeel.comparison import FEW
+from flashkeel.comparison import FEW, is_guess
 from flashkeel.output import cautions, tables, units
 from flashkeel.output.plots import workload_kind
 from flashkeel.quantities import bytes_per_second
@@ -35,7 +35,7 @@ def _of(run: Run) -> Iterator[Warning]:
         yield Warning("synthetic", run.name, f"its input is generated: {workload_kind([run])}")
     # The main class is another where there is neither a read nor a write.
     for latency_class in run.classes() or [run.main_class()]:
-        few = [at for at, _ in run.curve(latency_class) if _is_guess(run, latency_class, at)]
+        few = [at for at, _ in run.curve(latency_class) if is_guess(run, latency_class, at)]
         if few:
             yield Warning(
                 "too few samples",
@@ -47,12 +47,6 @@ def _of(run: Run) -> Iterator[Warning]:
     yield from _unsteady(run)
     yield from _overloaded(run)
     yield from _impossible(run)
-
-
-def _is_guess(run: Run, latency_class: str, at: float) -> bool:
-    """Return whether a percentile rests on few samples; one that many share is no guess."""
-    low, high = run.interval(latency_class, at) or (0, 1)
-    return run.beyond(latency_class, at) < FEW and low != high
 
 
 def _unsteady(run: Run) -> Iterator[Warning]:

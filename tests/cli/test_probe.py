@@ -1,6 +1,7 @@
 """flashkeel probe and flashkeel predict."""
 
 import json
+import re
 
 import pytest
 from flashkeel.ssdcheck import Drive
@@ -148,3 +149,11 @@ def test_what_a_document_says_of_runs_is_named_as_unused(cli, device, tmp_path):
     stack.write_text('[[stack.devices]]\nssd = {}\n[[stack.tenants]]\nname = "t"\n')
     assert Drive.find(stack).unused == ("stack.tenants",)
     assert Drive.find(device).unused == Drive.find("sim:ssd-g").unused == ()
+
+
+def test_the_picture_of_a_probe_has_whole_bits_and_times_with_units(cli, tmp_path):
+    cli("probe", "sim:ssd-d", "--out", tmp_path)
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", (tmp_path / "probe.svg").read_text())
+    assert "bit of the LBA" in texts and "read latency" in texts
+    assert not [text for text in texts if re.fullmatch(r"\d+\.[1-9]", text) and float(text) > 2]
+    assert any(text.endswith((" µs", " ms")) for text in texts)

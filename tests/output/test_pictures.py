@@ -46,6 +46,12 @@ def test_equal_runs_are_both_seen(small_result):
     for axes in same.plot("cdf").axes:
         first, second = axes.get_lines()
         assert first.get_linewidth() > second.get_linewidth() + 1
+    for kind in ("cdf", "tails"):
+        axes = same.plot(kind).axes[0]
+        first, second = (text.get_text() for text in axes.get_legend().get_texts())
+        assert first.startswith("fifo (") and second.startswith("fifo = fifo (")
+    named = small_result.plot("tails").axes[0].get_legend().get_texts()
+    assert not any(" = " in text.get_text() for text in named)
 
 
 def test_blame_adds_up_to_all(small_result):

@@ -1,8 +1,10 @@
 """The picture: axes, units, labels."""
 
+from dataclasses import replace
+
 import pytest
-from flashkeel import Experiment, InputError, Result
-from flashkeel.output import plots
+from flashkeel import Experiment, InputError, Result, Run
+from flashkeel.output import plots, units
 from flashkeel.reproduce import pictures
 
 
@@ -95,6 +97,26 @@ def test_bars_are_the_mean_latency(small_result):
             bar.get_x() + bar.get_width() for bars in right.containers for bar in [bars[position]]
         ]
         assert abs(max(ends) - run.explain(plots.ABOVE, "small_read").mean_ns) < 1
+
+
+def test_bars_that_differ_by_far_are_shares_beside_their_means(small_result, monkeypatch):
+    explain = Run.explain
+
+    def slower(run, above, latency_class):
+        found = explain(run, above, latency_class)
+        by = 20 if run.name == "fifo" else 1
+        shares = tuple(replace(it, mean_ns=by * it.mean_ns) for it in found.shares)
+        return replace(found, mean_ns=by * found.mean_ns, shares=shares)
+
+    monkeypatch.setattr(Run, "explain", slower)
+    right = plots.tails(small_result).axes[1]
+    for position in range(2):
+        ends = [bars[position].get_x() + bars[position].get_width() for bars in right.containers]
+        assert max(ends) == pytest.approx(100)
+    assert right.get_xlabel() == "share of the latency (%) above p99.9, by cause"
+    means = [units.duration(run.explain(99.9, "small_read").mean_ns) for run in small_result.runs]
+    labels = [label.get_text() for label in right.get_yticklabels()]
+    assert all(label.endswith(f", mean {it}") for label, it in zip(labels, means, strict=True))
 
 
 def test_percentiles_with_few_samples_are_drawn_apart(known_run):

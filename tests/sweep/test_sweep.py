@@ -115,6 +115,16 @@ def test_lines_join_what_differs_in_one_key(mine, tmp_path):
     assert [it.get_text() for it in axes.texts if it.get_text()] == ["40", "42"] * 2
 
 
+def test_values_of_one_colour_are_told_apart(mine, tmp_path):
+    sizes = [f"{n}MiB" for n in range(1, 10)]
+    keys = f'"device.scheduler" = ["fifo"]\n"device.buffer.size" = {sizes}\n'
+    axes, *_ = drawn(mine, tmp_path, f"{SWEEP.partition('[grid]')[0]}[grid]\n{keys}")
+    (legend,) = axes.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == sizes
+    told = {(it.get_color(), it.get_marker()) for it in axes.get_lines()}
+    assert len({mark for mark in told if mark[1] in ("o", "s")}) == len(sizes)
+
+
 def test_lines_say_all_that_no_axis_does(mine, tmp_path):
     more = '"device.gc.start_below" = [40, 42]\n"device.buffer.size" = ["1MiB", "2MiB"]\n'
     axes, *_ = drawn(mine, tmp_path, SWEEP + more + '"device.gc.victim" = ["greedy"]\n')

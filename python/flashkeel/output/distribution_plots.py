@@ -14,6 +14,7 @@ from flashkeel.output.plots import (
     OTHERS,
     SMALLEST_SHARE,
     latencies,
+    names,
     of_run,
     workload_kind,
 )
@@ -41,8 +42,9 @@ def cdf(result: Result, latency_class: str | None = None) -> Figure:
     axes, tail = figure.subplots(2, 1, sharex=True)
     # Of lines on each other the first one is the widest, so that all are seen.
     wider = min(1.5, 6 / len(result.runs))
-    for index, run in enumerate(result.runs):
-        found = run.distribution(chosen)
+    distributions = [run.distribution(chosen) for run in result.runs]
+    called = names(result.runs, distributions, chosen)
+    for index, (found, label) in enumerate(zip(distributions, called, strict=True)):
         if not found:
             continue
         samples = sum(count for _, count in found)
@@ -50,7 +52,6 @@ def cdf(result: Result, latency_class: str | None = None) -> Figure:
         line = of_run(index) | {"linewidth": 1.2 + wider * (len(result.runs) - 1 - index)}
         # From 0 on, so that one value alone is a line, too.
         times, shares = [found[0][0], *(ns for ns, _ in found)], [0.0, *shares]
-        label = f"{run.name} ({units.count(samples)} samples)"
         axes.step(times, shares, where="post", **line, label=label)
         # None is slower than the last.
         slower = [100 - share for share in shares[:-1]]

@@ -37,6 +37,10 @@ RUN_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9",
 _MARKERS = ("o", "s", "^", "D")
 _MOST_INSIDE = 4
 """Runs whose names have room beside their lines."""
+MOST_MARKED = len(RUN_COLOURS) * len(_MARKERS)
+"""Runs that :func:`mark_of_run` tells apart."""
+_FAR_APART = 10.0
+"""Times as long as the shortest bar, from which the longest leaves nothing to be seen of it."""
 _STROKES = ("-", "--", "-.", (0, (8, 2, 2, 2, 2, 2)))
 CAUSE_COLOURS = {
     "own_flash": "#4d4d4d",
@@ -152,6 +156,25 @@ def of_run(index: int) -> dict[str, Any]:
     return {"color": RUN_COLOURS[place], "linestyle": _STROKES[turn % len(_STROKES)]}
 
 
+def mark_of_run(index: int) -> dict[str, Any]:
+    """Return how points of the run at `index` are marked: in which colour, and of which shape."""
+    turn, place = divmod(index, len(RUN_COLOURS))
+    return {"color": RUN_COLOURS[place], "marker": _MARKERS[turn % len(_MARKERS)]}
+
+
+def names(runs: Sequence[Run], shown: Sequence[object], latency_class: str) -> list[str]:
+    """Return what runs are called in a legend, with the earlier one that lies below each.
+
+    `shown` is what is drawn of each: where that is equal, only the last is seen.
+    """
+    found = []
+    for index, (run, what) in enumerate(zip(runs, shown, strict=True)):
+        first = shown.index(what)
+        below = f" = {runs[first].name}" if first < index else ""
+        found.append(f"{run.name}{below} ({units.count(run.samples(latency_class))} samples)")
+    return found
+
+
 def draw_tail(
     axes: Axes,
     run: Run,
@@ -198,14 +221,12 @@ def latencies(axis: Axis) -> None:
 
 
 def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
-    for index, run in enumerate(runs):
-        points = run.curve(latency_class, SHOWN[0])
+    curves = [run.curve(latency_class, SHOWN[0]) for run in runs]
+    called = names(runs, curves, latency_class)
+    for index, (run, points, name) in enumerate(zip(runs, curves, called, strict=True)):
         if not points:
             continue
-        turn, place = divmod(index, len(RUN_COLOURS))
-        colour, marker = RUN_COLOURS[place], _MARKERS[turn % len(_MARKERS)]
-        name = f"{run.name} ({units.count(run.samples(latency_class))} samples)"
-        how = {"color": colour, "marker": marker}
+        how = mark_of_run(index)
         draw_tail(axes, run, latency_class, _place, label=name, markersize=4, **how)
         sure = [p for p, _ in points if not is_guess(run, latency_class, p)]
         bounded = [(p, i) for p in sure if (i := run.interval(latency_class, p)) is not None]
@@ -213,7 +234,7 @@ def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
             [percentiles.nines(p) for p, _ in bounded],
             [i[0] for _, i in bounded],
             [i[1] for _, i in bounded],
-            color=colour,
+            color=how["color"],
             alpha=0.15,
             linewidth=0,
         )
@@ -243,14 +264,20 @@ def _causes(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
     large = {s.cause for e in found for s in e.shares if s.share >= SMALLEST_SHARE}
     order = [cause for cause in CAUSE_COLOURS if cause in large]
     order += sorted(large.difference(order))
+    whole = [e.mean_ns or 0.0 for e in found]
+    known = [ns for ns in whole if ns > 0] or [1.0]
+    # As long as each other where not all could be seen otherwise.
+    as_shares = max(known) > _FAR_APART * min(known)
+    scale = [100 / ns if as_shares and ns > 0 else 1.0 for ns in whole]
     places = range(len(runs))
     left = [0.0] * len(runs)
     for cause in [*order, None]:
         if cause is None:
-            widths = [(e.mean_ns or 0.0) - start for e, start in zip(found, left, strict=True)]
+            ends = [ns * by for ns, by in zip(whole, scale, strict=True)]
+            widths = [end - start for end, start in zip(ends, left, strict=True)]
             label, colour = OTHERS, OTHER_COLOUR
         else:
-            widths = [mean.get(cause, 0.0) for mean in means]
+            widths = [mean.get(cause, 0.0) * by for mean, by in zip(means, scale, strict=True)]
             label, colour = units.cause(cause), CAUSE_COLOURS.get(cause, OTHER_COLOUR)
         axes.barh(places, widths, left=left, color=colour, label=label, height=0.6)
         left = [start + width for start, width in zip(left, widths, strict=True)]
@@ -258,6 +285,7 @@ def _causes(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
         places,
         [
             f"{run.name}\n{units.count(e.count)} request{'' if e.count == 1 else 's'}"
+            + (f", mean {units.duration(e.mean_ns)}" if as_shares else "")
             for run, e in zip(runs, found, strict=True)
         ],
         fontsize="small",
@@ -265,8 +293,10 @@ def _causes(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
     axes.invert_yaxis()
     axes.set_xlim(0, 1.05 * max(*left, 1.0))
     axes.locator_params(axis="x", nbins=6)
-    axes.xaxis.set_major_formatter(lambda ns, _: units.duration(ns))
-    axes.set_xlabel(f"mean latency above {percentiles.label(ABOVE)}, by cause")
+    what = "share of the latency (%)" if as_shares else "mean latency"
+    axes.set_xlabel(f"{what} above {percentiles.label(ABOVE)}, by cause")
+    if not as_shares:
+        axes.xaxis.set_major_formatter(lambda ns, _: units.duration(ns))
 
 
 def _place(percentile: float, ns: int) -> tuple[float, float]:

@@ -161,10 +161,10 @@ def windows(result: Result, run: str | None = None) -> Figure:
         starts_s = [ns / 1e9 for ns in table["start_ns"]]
         edges_s = [*starts_s, starts_s[-1] + (starts_s[1] - starts_s[0] if starts_s[1:] else 0)]
         for index, name in enumerate(counts):
-            line = {"color": RUN_COLOURS[index % len(RUN_COLOURS)], "drawstyle": "steps-pre"}
+            line = plots.of_run(index) | {"drawstyle": "steps-pre"}
             given, used = (list(table[f"counts_{what}_{name}"]) for what in ("given", "used"))
             axes[2].plot(edges_s, given[:1] + given, label=f"{name}, given", **line)
-            axes[2].plot(edges_s, used[:1] + used, linestyle=":", **line)
+            axes[2].plot(edges_s, used[:1] + used, **line | {"linestyle": ":"})
         axes[2].set_ylabel("counts (dotted: used)")
         axes[2].legend(frameon=False, fontsize="small")
     axes[-1].set_xlabel("time (s)")

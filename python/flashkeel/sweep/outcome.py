@@ -176,18 +176,19 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
     figure = Figure(figsize=(9, 5.5), layout="constrained")
     axes = figure.subplots()
     values = list(dict.fromkeys(row[by] for row in found))
-    colours = _colours(figure, axes, by if by in design.keys else _words(by), values)
+    marks = _marks_of(figure, axes, by if by in design.keys else _words(by), values)
     names: dict[tuple[Any, Any], list[str]] = {}
     for value in values:
-        colour = colours[value]
+        mark = marks[value]
         here = [row for row in found if row[by] == value and None not in (row[x], row[y])]
         for line in _lines(design, here, x) if design.has_order else []:
-            axes.plot([row[x] for row in line], [row[y] for row in line], color=colour, alpha=0.4)
+            places = [row[x] for row in line], [row[y] for row in line]
+            axes.plot(*places, color=mark["color"], alpha=0.4)
             for row in (line[-1:] if x in design.keys else line) if unnamed else []:
                 said = ", ".join(str(row[key]) for key in unnamed)
                 names.setdefault((row[x], row[y]), []).append(said)
         for row in here:
-            _mark(axes, row, x, y, colour)
+            _mark(axes, row, x, y, mark)
     # Points may lie on each other, and those at the right need room for their names.
     for at, texts in names.items():
         said = " | ".join(dict.fromkeys(texts))
@@ -209,15 +210,15 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
     return figure
 
 
-def _mark(axes: Axes, row: dict[str, Any], x: str, y: str, colour: str | tuple[float, ...]) -> None:
+def _mark(axes: Axes, row: dict[str, Any], x: str, y: str, mark: dict[str, Any]) -> None:
     """Draw a point, with its interval and what there is to know of it."""
     name = y.removesuffix("_ns")
     low, high = row.get(f"{name}_low_ns"), row.get(f"{name}_high_ns")
     if low is not None and high is not None:
-        axes.plot([row[x]] * 2, [low, high], color=colour, alpha=0.6)
+        axes.plot([row[x]] * 2, [low, high], color=mark["color"], alpha=0.6)
     # A percentile that many share is no guess.
     few = row.get(f"{name}_beyond", FEW) < FEW and (low is None or low != high)
-    axes.plot(row[x], row[y], "o", color=colour, mfc="white" if few else colour)
+    axes.plot(row[x], row[y], **mark, mfc="white" if few else mark["color"])
     if _is_early(row):
         axes.plot(row[x], row[y], "+", color="black", markersize=9)
     if row["overloaded"]:
@@ -274,10 +275,10 @@ def _quantities(axes: Axes, across: quantity.Quantity) -> None:
         axes.set_xticks(list(places), list(places.values()), rotation=30, ha="right")
 
 
-def _colours(
+def _marks_of(
     figure: Figure, axes: Axes, name: str, values: Sequence[Any]
-) -> dict[Any, str | tuple[float, ...]]:
-    """Return the colour of each value, and show them: a legend, or a scale of many numbers."""
+) -> dict[Any, dict[str, Any]]:
+    """Return colour and shape of each value, and show them, of many numbers as a scale."""
     count = len(plots.RUN_COLOURS)
     numbers = [value for value in values if isinstance(value, (int, float))]
     if len(values) > count and len(numbers) == len(values):
@@ -286,14 +287,12 @@ def _colours(
 
         scale = ScalarMappable(Normalize(min(numbers), max(numbers)), "viridis")
         figure.colorbar(scale, ax=axes, label=name)
-        return {value: tuple(map(float, scale.to_rgba(value))) for value in values}
-    found: dict[Any, str | tuple[float, ...]] = {}
-    for index, value in enumerate(values):
-        found[value] = plots.RUN_COLOURS[index % count]
-        if index < count:
-            axes.plot([], [], "o", color=found[value], label=str(value))
-    if len(values) > count:
-        axes.plot([], [], " ", label=f"and {len(values) - count} more")
+        return {value: {"color": scale.to_rgba(value), "marker": "o"} for value in values}
+    found = {value: plots.mark_of_run(index) for index, value in enumerate(values)}
+    for value in values[: plots.MOST_MARKED]:
+        axes.plot([], [], linestyle="", label=str(value), **found[value])
+    if len(values) > plots.MOST_MARKED:
+        axes.plot([], [], " ", label=f"and {len(values) - plots.MOST_MARKED} more")
     figure.legend(title=name, loc="outside right upper", frameon=False, fontsize="small")
     return found
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flashkeel import spread
+from flashkeel import failures, spread
 from flashkeel._core import InputError
 from flashkeel.percentiles import key
 from flashkeel.run import LATENCY_CLASSES, Run
@@ -79,6 +79,26 @@ def compare(a: Run, b: Run) -> list[Comparison]:
         if a.samples(latency_class) and b.samples(latency_class)
         for percentile in PERCENTILES
     ]
+
+
+def lost_classes(a: Run, b: Run) -> list[str]:
+    """Return the classes of requests that `a` has samples of and `b` none."""
+    return [
+        latency_class
+        for latency_class in LATENCY_CLASSES
+        if a.samples(latency_class) and not b.samples(latency_class)
+    ]
+
+
+def passes(a: Run, b: Run, rows: Sequence[Comparison]) -> bool:
+    """Return whether `b` is no worse than `a` by what `rows` compare, and all of it was compared.
+
+    It is worse where a percentile is higher, a larger share of its requests failed, or requests
+    of a class are missing.
+    """
+    is_higher = any(row.verdict == "higher" for row in rows)
+    fails_more = failures.share(b) > failures.share(a)
+    return bool(rows) and not is_higher and not fails_more and not lost_classes(a, b)
 
 
 def _one(a: Run, b: Run, latency_class: str, percentile: float) -> Comparison:

@@ -26,7 +26,11 @@ def parse(text: str | float) -> float:
         value = math.nan
     if not 0 <= value < 100:
         raise InputError(f"{text!r} is not a percentile; write for example p99.9")
-    return value
+    known = float(key(value))
+    # What has been computed may be off by less.
+    if abs(known - value) > 1e-9:
+        raise InputError(f"{text!r} has more than six decimals, the most that a percentile has")
+    return known
 
 
 def nines(percentile: float) -> float:

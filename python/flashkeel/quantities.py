@@ -18,7 +18,7 @@ SIZES = {
 """Units of sizes, in bytes; those that end others behind them."""
 _TIMES = {
     "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3,
-    "min": 60.0, "h": 3600.0, "d": 86400.0, "s": 1.0,
+    "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0, "s": 1.0,
 }  # fmt: skip
 """Units of times, in s; those that end others behind them."""
 _PLANES = ("channels", "chips_per_channel", "planes_per_chip")
@@ -56,3 +56,11 @@ def flash_bytes(geometry: Mapping[str, Any]) -> int:
     """Return the bytes of a device's flash, what is not for the host included."""
     pages = planes(geometry) * geometry["blocks_per_plane"] * geometry["pages_per_block"]
     return int(pages) * in_bytes(geometry["page_size"])
+
+
+def logical_bytes(device: Mapping[str, Any]) -> int:
+    """Return the bytes of a device that are for the host."""
+    capacity = str(device["logical_capacity"])
+    if capacity.endswith("%"):
+        return int(flash_bytes(device["geometry"]) * float(capacity.removesuffix("%")) / 100)
+    return in_bytes(capacity)

@@ -33,7 +33,7 @@ MOST_RANGE = 0.20
 MOST_SLOPE = 0.10
 
 MOST_FREE = 0.10
-"""Share of a host's writes beyond which blocks that were free before decide write amplification."""
+"""Share of what is programmed beyond which blocks that were free before decide what is."""
 
 _EVEN = ("poisson", "constant")
 
@@ -131,7 +131,7 @@ def rounds(
     if len(starts_s) < WINDOW:
         return []
     window_s = starts_s[1] - starts_s[0]
-    per_round = max(1, round(length_s / window_s) if length_s else len(starts_s) // ROUNDS)
+    per_round = max(1, round(length_s / window_s if length_s else len(starts_s) / ROUNDS))
     counts = table["reads"] + table["writes"]
     values = {
         "iops": counts,
@@ -178,10 +178,17 @@ class Steadiness:
 
 
 def assess(
-    run: Run, variable: str, criterion: Criterion | None = None, length_s: float | None = None
+    run: Run,
+    variable: str,
+    criterion: Criterion | None = None,
+    length_s: float | None = None,
+    seed: int | None = None,
 ) -> Steadiness:
-    """Return how steady a run was by SNIA's criterion, or by another one."""
-    points = rounds(run, variable, length_s)
+    """Return how steady a run was by SNIA's criterion, or by another one.
+
+    Of a pool of seeds it is the first seed's unless `seed` says another.
+    """
+    points = rounds(run, variable, length_s, seed)
     found = windows(points)
     first = next(
         (it for it in found if (criterion.is_met(it) if criterion else it.is_steady)), None
@@ -190,7 +197,7 @@ def assess(
 
 
 def from_free_blocks(run: Run) -> float | None:
-    """Return which share of the host's writes went into blocks that were free before the run.
+    """Return which share of what was programmed went into blocks that were free before the run.
 
     For these nothing had to be collected, so write amplification is lower than it stays. It is
     below 0 where more blocks were free after it. None for a stack, without writes, and where a
@@ -203,7 +210,7 @@ def from_free_blocks(run: Run) -> float | None:
         return None
     geometry, device = config["device"]["geometry"], run.data["device"]
     erased = device["erases"] * geometry["pages_per_block"] * in_bytes(geometry["page_size"])
-    return float((device["programmed_bytes"] - erased) / device["host_bytes_written"])
+    return float(1 - erased / device["programmed_bytes"])
 
 
 def is_of_the_beginning(run: Run) -> bool:
@@ -225,8 +232,8 @@ def mixes_states(run: Run) -> bool:
     )
     if not is_even:
         return False
-    found = assess(run, "lat")
-    return found.last is not None and found.last.is_steady and found.is_left
+    found = [assess(run, "lat", seed=seed) for seed in run.seeds]
+    return any(it.last is not None and it.last.is_steady and it.is_left for it in found)
 
 
 def _summed(means: np.ndarray[Any, Any], counts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

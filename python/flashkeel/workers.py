@@ -8,7 +8,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 
 from flashkeel import execution
@@ -39,6 +39,7 @@ def execute(
             raise KeyboardInterrupt
         reports.put((index, phase, fraction))
 
+    handed_over = set()
     with ThreadPoolExecutor(min(jobs, len(tasks))) as pool:
         try:
             futures = [pool.submit(execution.run, task, files, report) for task in tasks]
@@ -46,16 +47,27 @@ def execute(
             while pending:
                 done, pending = wait(pending, _POLL_S, FIRST_COMPLETED)
                 _forward(reports, progress)
-                for future in done:
+                # Those that failed last: what others have finished is handed over.
+                for future in sorted(done, key=_has_failed):
                     run = future.result()
+                    handed_over.add(future)
                     if finished is not None:
                         finished(tasks[futures.index(future)].index, run)
         except BaseException:
             # Interrupts come here only; those who run are told when they report.
             cancelled.set()
             pool.shutdown(cancel_futures=True)
+            if finished is not None:
+                for index, future in enumerate(futures):
+                    if future not in handed_over and not _has_failed(future):
+                        finished(tasks[index].index, future.result())
             raise
         return [future.result() for future in futures]
+
+
+def _has_failed(future: Future[dict[str, Any]]) -> bool:
+    """Return whether what has ended did not end well."""
+    return future.cancelled() or future.exception() is not None
 
 
 def _forward(reports: _Reports, progress: Progress | None) -> None:

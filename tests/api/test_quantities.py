@@ -1,7 +1,15 @@
 """Sizes, rates and shapes as numbers."""
 
 import pytest
-from flashkeel.quantities import bytes_per_second, flash_bytes, in_bytes, planes
+from flashkeel._core import span_ns
+from flashkeel.quantities import (
+    bytes_per_second,
+    flash_bytes,
+    in_bytes,
+    in_seconds,
+    logical_bytes,
+    planes,
+)
 
 
 @pytest.mark.parametrize(
@@ -34,3 +42,21 @@ def test_flash_is_all_of_its_pages():
     geometry = shape | {"blocks_per_plane": 5, "pages_per_block": 6, "page_size": "16KiB"}
     assert planes(geometry) == 24
     assert flash_bytes(geometry) == 24 * 5 * 6 * 16384
+
+
+def test_times_are_what_the_core_takes_them_for():
+    for unit in ("ns", "us", "ms", "s", "min", "h", "d", "w"):
+        assert in_seconds(f"3{unit}") == pytest.approx(span_ns(f"3{unit}") / 1e9)
+
+
+def test_what_is_for_the_host_is_a_size_or_a_share():
+    geometry = {
+        "channels": 2,
+        "chips_per_channel": 1,
+        "planes_per_chip": 1,
+        "blocks_per_plane": 8,
+        "pages_per_block": 4,
+        "page_size": "16KiB",
+    }
+    assert logical_bytes({"geometry": geometry, "logical_capacity": "1MiB"}) == 1 << 20
+    assert logical_bytes({"geometry": geometry, "logical_capacity": "87.5%"}) == 917_504

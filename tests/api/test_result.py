@@ -11,7 +11,7 @@ from itertools import accumulate
 
 import flashkeel
 import pytest
-from flashkeel import Experiment, InputError, Run
+from flashkeel import Experiment, InputError, Run, percentiles
 from flashkeel import run as run_module
 from flashkeel.output import notebook
 from small import SMALL
@@ -303,3 +303,10 @@ def test_a_percentile_by_size_is_the_same_rank(small_toml):
     (by_size,) = run.percentile_by_size("read", 99.9).values()
     assert run.samples("read") == 1000
     assert by_size == run.percentile("read", 99.9)
+
+
+@pytest.mark.parametrize("text", ["p99.9999999", "99.99999951", "33.3333333"])
+def test_a_percentile_has_six_decimals_at_most(small_result, text):
+    with pytest.raises(InputError, match="six decimals"):
+        small_result["fifo"].percentile("read", text)
+    assert percentiles.parse(100 * (1 - 1e-4)) == 99.99

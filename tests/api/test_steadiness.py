@@ -139,7 +139,7 @@ def test_what_went_into_free_blocks_is_told_from_what_was_collected(cli, tmp_pat
     assert share is not None and share > steadiness.MOST_FREE
     erased = found.data["erases"] * 64 * 16384
     assert found.data["device"]["programmed_bytes"] - erased == pytest.approx(
-        share * found.data["device"]["host_bytes_written"]
+        share * found.data["device"]["programmed_bytes"]
     )
     # The same states at both ends.
     long = flashkeel.Experiment(document.read_text(), "long").set("workload.requests", 200_000)

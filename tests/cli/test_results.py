@@ -116,6 +116,29 @@ def test_compare_says_that_nothing_is_alike(cli, saved, tmp_path):
     assert "flushes" in out and "no class" not in out
 
 
+def test_a_check_does_not_pass_what_it_could_not_compare(cli, saved, tmp_path):
+    def lose_writes(run):
+        run["write"]["count"] = 0
+
+    def fail(run):
+        run["failed_requests"] = {"read_only": 30}
+
+    assert cli("compare", saved, saved, "--check").status == 0
+    lost = changed(saved, tmp_path / "lost.json", lose_writes)
+    outcome = cli("compare", saved, lost, "--check")
+    assert outcome.status == 3 and "Only A (debit) has writes" in outcome.out
+    failing = changed(saved, tmp_path / "failing.json", fail)
+    outcome = cli("compare", saved, failing, "--check")
+    assert outcome.status == 3 and "30 requests were refused" in outcome.out
+    assert cli("compare", failing, saved, "--check").status == 0
+
+    def rename(run):
+        run["name"] = run["name"].replace("debit", "mine")
+
+    renamed = changed(saved, tmp_path / "renamed.json", rename)
+    assert cli("compare", saved, renamed, "--check").status == 3
+
+
 def test_compare_pairs_runs_by_name(cli, saved):
     outcome = cli("compare", saved, saved)
     assert "A fifo against B fifo" in outcome.out

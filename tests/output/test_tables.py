@@ -2,7 +2,7 @@
 
 import io
 
-from flashkeel.output import probe_tables, tables
+from flashkeel.output import cautions, probe_tables, tables
 from rich.console import Console
 
 
@@ -123,16 +123,20 @@ def test_run_without_a_measured_request_is_told(known_run):
     assert tables.notes([known_run("a", requests=0)]) == ["Note: a: no request was measured"]
 
 
-def test_refused_requests_are_told(known_run):
-    assert tables.notes([known_run("a", invalid_requests=1200)]) == [
-        "Note: a: the device refused 1,200 requests"
+def test_requests_that_failed_are_told_and_counted_apart(known_run):
+    failed = {"read_only": 32_850, "gone": 2}
+    run = known_run("a", requests=240_000, invalid_requests=1200, failed_requests=failed)
+    assert [text.partition(" (")[0] for text in cautions.failed(run)] == [
+        "32,850 requests were refused, as the device takes only reads by now",
+        "the device refused 1,200 requests",
+        "for 2 requests the device was gone",
     ]
+    assert last_row(tables.runs([run])).endswith("0 0 0 5,948 34.1 k")
 
 
 def test_reads_of_lost_data_are_told(known_run):
-    assert tables.notes([known_run("a", lost_requests=3)]) == [
-        "Note: a: 3 reads asked for data that failed flash has lost"
-    ]
+    (text,) = cautions.failed(known_run("a", lost_requests=3))
+    assert text.startswith("3 reads asked for data that failed flash has lost")
 
 
 def test_runs_that_do_not_differ_are_told(known_run):

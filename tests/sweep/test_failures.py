@@ -1,10 +1,13 @@
 """Runs of a sweep that fail: the point is named, and the table has what was run before."""
 
+import time
 from functools import partial
 
 import distributed
 import pytest
 from arro3.io import read_parquet
+from flashkeel import execution, workers
+from flashkeel.execution import Task
 from small import SMALL
 
 DEVICE = SMALL.partition("[device]")[2].partition("[workload]")[0]
@@ -36,3 +39,19 @@ def test_the_point_whose_run_fails_is_named(cli, tmp_path, monkeypatch, executor
     if executor == ("--jobs", 1):
         table = read_parquet(tmp_path / "out" / "sweep.parquet").read_all()
         assert table["workload.source.device"].to_pylist() == ["hm.0"]
+
+
+@pytest.mark.parametrize("first_s", [0.05, 0.0])
+def test_what_others_have_finished_is_kept_where_one_fails(monkeypatch, first_s):
+    def run(task, files, progress):
+        time.sleep(first_s if task.index == 0 else 0.05)
+        if task.index == 0:
+            raise RuntimeError("fails")
+        return {"index": task.index}
+
+    monkeypatch.setattr(execution, "run", run)
+    finished = []
+    tasks = [Task(index, "name", "", 1, None) for index in range(3)]
+    with pytest.raises(RuntimeError, match="fails"):
+        workers.execute(tasks, 3, None, None, lambda index, _: finished.append(index))
+    assert sorted(finished) == [1, 2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 import click
@@ -14,14 +14,17 @@ from flashkeel._core import InputError
 from flashkeel.cli.common import checked, console, echo, end
 from flashkeel.cli.results import load_runs, result_file, told_apart
 from flashkeel.comparison import Comparison
-from flashkeel.output import cautions, tables
+from flashkeel.output import cautions, tables, units
 from flashkeel.run import Run
 
 
 @click.command()
 @click.argument("a")
 @click.argument("b")
-@checked("a percentile of B is higher than A's by its interval")
+@checked(
+    "a percentile of B is higher than A's by its interval, more of B's requests failed, or B lacks "
+    "runs or requests that A has"
+)
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
@@ -36,6 +39,7 @@ def compare(a: str, b: str, check: bool, form: str) -> None:
     apart = _places(a, b)
     pairs = _pairs(runs["A"], runs["B"])
     found = [comparison.compare(*pair) for pair in pairs]
+    alone = _alone(pairs, runs)
     if form == "json":
         objects = [_as_json(*pair, rows) for pair, rows in zip(pairs, found, strict=True)]
         echo(json.dumps(objects, indent=2, ensure_ascii=False))
@@ -47,10 +51,14 @@ def compare(a: str, b: str, check: bool, form: str) -> None:
         for side, each in runs.items():
             for caution in cautions.of(each):
                 echo(textwrap.fill(f"Note: {side} {caution}", tables.PAGE))
-        if alone := _alone(pairs, runs):
+        for text in _missing(pairs):
+            echo(textwrap.fill(text, tables.PAGE))
+        if alone:
             echo(f"Not compared, as the other side has none of that name: {', '.join(alone)}")
     if check:
-        end(not any(row.verdict == "higher" for rows in found for row in rows))
+        is_whole = not any(text.startswith("A ") for text in alone)
+        every = zip(pairs, found, strict=True)
+        end(is_whole and all(comparison.passes(*pair, rows) for pair, rows in every))
 
 
 def _places(a: str, b: str) -> list[str] | None:
@@ -89,6 +97,15 @@ def _alone(pairs: list[tuple[Run, Run]], runs: dict[str, list[Run]]) -> list[str
     return [
         f"{side} {run.name}" for side, each in runs.items() for run in each if id(run) not in paired
     ]
+
+
+def _missing(pairs: list[tuple[Run, Run]]) -> Iterator[str]:
+    """Say of which requests only one of a pair has any."""
+    for a, b in pairs:
+        for (side, run), other in ((("A", a), b), (("B", b), a)):
+            if lost := comparison.lost_classes(run, other):
+                words = ", ".join(units.requests(one, 2) for one in lost)
+                yield f"Only {side} ({run.name}) has {words}"
 
 
 def _as_json(a: Run, b: Run, found: Sequence[Comparison]) -> dict[str, object]:

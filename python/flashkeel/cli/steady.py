@@ -48,7 +48,7 @@ from flashkeel.steadiness import Criterion, Steadiness
     help="What SNIA's criterion is applied to.",
 )
 @out_file("Convergence plot to write, .png, .svg or .pdf.")
-@checked("a run reached no steady state, or left it later")
+@checked("a seed of a run reached no steady state, or left it later")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
@@ -65,7 +65,8 @@ def steady(
 
     RESULT is a directory or file of `run --out`, or one of its runs as
     DIR:RUN. SNIA's Performance Test Specification calls five rounds steady whose values range
-    over at most 20 % of their average and whose fitted line over at most 10 %.
+    over at most 20 % of their average and whose fitted line over at most 10 %. Each seed is
+    judged by itself; the picture shows the first.
     """
     if path is not None:
         refuse_no_picture(path)
@@ -73,24 +74,32 @@ def steady(
     tracked = chosen.variable if chosen else variable
     runs = load_runs(result, "a steady state")
     length_s = window_s / steadiness.WINDOW if window_s else None
-    found = [steadiness.assess(run, tracked, chosen, length_s) for run in runs]
+    parts = [(run, seed) for run in runs for seed in run.seeds]
+    found = [steadiness.assess(run, tracked, chosen, length_s, seed) for run, seed in parts]
     if path is None:
-        _show(runs, found, chosen, form)
+        _show(parts, found, chosen, form)
     else:
-        with saved_after(lambda: _save(runs, found, path)):
-            _show(runs, found, chosen, form)
+        firsts = [it for it, (run, seed) in zip(found, parts, strict=True) if seed == run.seeds[0]]
+        with saved_after(lambda: _save(runs, firsts, path)):
+            _show(parts, found, chosen, form)
         if form == "table":
             echo(f"Wrote {path}")
     if check:
         end(all(each.reached is not None and not each.is_left for each in found))
 
 
-def _show(runs: list[Run], found: list[Steadiness], criterion: Criterion | None, form: str) -> None:
+def _show(
+    parts: list[tuple[Run, int]], found: list[Steadiness], criterion: Criterion | None, form: str
+) -> None:
     if form == "json":
-        rows = [_as_json(*pair, criterion) for pair in zip(runs, found, strict=True)]
+        rows = [_as_json(*part, one, criterion) for part, one in zip(parts, found, strict=True)]
         echo(json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        console().print(tables.steady(runs, found, criterion))
+        named = [
+            run.called(f"{run.name} seed {seed}") if len(run.seeds) > 1 else run
+            for run, seed in parts
+        ]
+        console().print(tables.steady(named, found, criterion))
 
 
 def _save(runs: list[Run], found: list[Steadiness], path: Path) -> None:
@@ -98,7 +107,7 @@ def _save(runs: list[Run], found: list[Steadiness], path: Path) -> None:
         steady_plots.convergence(runs, found).savefig(place, dpi=130)
 
 
-def _as_json(run: Run, found: Steadiness, criterion: Criterion | None) -> dict[str, Any]:
+def _as_json(run: Run, seed: int, found: Steadiness, criterion: Criterion | None) -> dict[str, Any]:
     """Return fio's ``steadystate`` object, with SNIA's two shares beside."""
     window = found.reached or found.last
     data = {} if window is None else _window(window, criterion)
@@ -106,6 +115,7 @@ def _as_json(run: Run, found: Steadiness, criterion: Criterion | None) -> dict[s
         data["last_mean"] = found.last.average
     return {
         "run": run.name,
+        "seed": seed,
         "basis": run.data["basis"],
         "steadystate": {
             "ss": str(criterion) if criterion else f"{found.variable}:snia-pts",

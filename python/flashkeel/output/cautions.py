@@ -4,30 +4,69 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from flashkeel import overload, steadiness
+from flashkeel import failures, first_state, overload, steadiness
 from flashkeel.output import units
 from flashkeel.overload import Overload
 from flashkeel.run import Run
+
+_FAILED = {
+    "invalid": "the device refused {} requests",
+    "lost": "{} reads asked for data that failed flash has lost",
+    "read_only": "{} requests were refused, as the device takes only reads by now",
+    "no_space": "for {} requests there was no space",
+    "media_error": "{} requests ended in an error of the medium",
+    "gone": "for {} requests the device was gone",
+    "aborted": "{} requests were cut off",
+}
 
 
 def of(runs: Sequence[Run]) -> Iterator[str]:
     """Give a sentence for each caution of each run."""
     for run in runs:
+        for text in failed(run):
+            yield f"{run.name}: {text}"
         for one in overload.found(run):
             name = run.name if one.name == run.name else f"{run.name}: {one.name}"
             yield f"{name}: {overloaded(one)}"
         if steadiness.is_of_the_beginning(run):
             yield f"{run.name}: {_of_the_beginning(steadiness.from_free_blocks(run) or 0.0)}"
+        for text in _of_the_first_state(run):
+            yield f"{run.name}: {text}"
     if mixed := [run.name for run in runs if steadiness.mixes_states(run)]:
         yield f"{', '.join(mixed)}: two states are in it, as `flashkeel steady` tells"
 
 
+def failed(run: Run) -> Iterator[str]:
+    """Give a sentence for each way in which requests failed."""
+    for how, count in failures.of(run).items():
+        share = units.share(count / run.data["requests"])
+        text = _FAILED.get(how, f"{{}} requests ended as {how}").format(f"{count:,}")
+        yield f"{text} ({share} of all): no distribution has them"
+
+
 def _of_the_beginning(share: float) -> str:
     if share > 0:
-        was = f"{units.share(share)} was written to blocks that were free before"
+        was = f"{units.share(share)} was programmed into blocks that were free before"
         return f"WAF is lower than it stays: {was}"
-    more = f"more blocks are free than before, by {units.share(-share)} of writes"
+    more = f"more blocks are free than before, by {units.share(-share)} of what was programmed"
     return f"WAF is higher than it stays: {more}"
+
+
+def _of_the_first_state(run: Run) -> Iterator[str]:
+    """Give what figures owe to the state that the run began in."""
+    if (unwritten := first_state.unwritten_share(run)) > first_state.MOST_UNWRITTEN:
+        yield f"{units.share(unwritten)} of the pages read were never written: no flash is read"
+    if first_state.scatters_reads(run):
+        yield (
+            "what is read in order was written at random, so that each page lies elsewhere; "
+            'precondition.pattern = "sequential" lays it in order'
+        )
+    rewritten = first_state.rewritten_share(run)
+    if rewritten is not None and rewritten < 1:
+        yield (
+            f"the host wrote {units.share(rewritten)} of the drive, which was written evenly "
+            "before: WAF is largely that state's, not this load's"
+        )
 
 
 def overloaded(one: Overload) -> str:

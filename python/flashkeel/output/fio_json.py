@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from flashkeel import failures
 from flashkeel.output.plots import workload_kind
 from flashkeel.result import Result
 from flashkeel.run import Run
@@ -41,7 +42,9 @@ def _job(run: Run, name: str) -> dict[str, Any]:
         "jobname": name,
         "desc": workload_kind([run]),
         "groupid": 0,
-        "error": 0,
+        "error": failures.error(run),
+        "total_err": failures.count(run),
+        "first_error": failures.error(run),
         "elapsed": round(run.data["simulated_s"]),
         **{direction: _direction(run, direction) for direction in _DIRECTIONS},
         "sync": {

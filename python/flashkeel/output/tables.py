@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from flashkeel import percentiles
+from flashkeel import failures, percentiles
 from flashkeel.budget import Spent
 from flashkeel.comparison import FEW, Comparison, covers, is_guess
 from flashkeel.explanation import Explanation
@@ -79,11 +79,14 @@ def runs(all_runs: Sequence[Run]) -> Group:
     """Return one row a run: the reads and the writes that were measured, and how fast they came."""
     title = f"Runs ({workload_kind(all_runs)})"
     columns = ["time", "reads", "IOPS", "MB/s", "writes", "IOPS", "MB/s"]
-    others = [run.data["requests"] - run.samples("read") - run.samples("write") for run in all_runs]
-    if any(others):
-        columns.append("others")
-    table = grid("run", *columns)
-    for run, other in zip(all_runs, others, strict=True):
+    failed = [failures.count(run) for run in all_runs]
+    others = [
+        run.data["requests"] - run.samples("read") - run.samples("write") - fails
+        for run, fails in zip(all_runs, failed, strict=True)
+    ]
+    more = {words: found for words, found in (("others", others), ("failed", failed)) if any(found)}
+    table = grid("run", *columns, *more)
+    for index, run in enumerate(all_runs):
         cells = []
         for latency_class in ("read", "write"):
             cells += [
@@ -92,9 +95,8 @@ def runs(all_runs: Sequence[Run]) -> Group:
                 units.significant(run.bandwidth(latency_class) / 1e6),
             ]
         time = units.duration(run.data["simulated_s"] * 1e9)
-        table.add_row(
-            escape(run.name), time, *cells, *([units.count(other)] if any(others) else [])
-        )
+        cells += [units.count(found[index]) for found in more.values()]
+        table.add_row(escape(run.name), time, *cells)
     return titled(title, table)
 
 
@@ -229,8 +231,6 @@ def notes(all_runs: Sequence[Run]) -> list[str]:
     if len(set(changes.values())) == 1:
         changes = {"input": changes[all_runs[0].name]}
     unmeasured = [run.name for run in all_runs if not run.data["requests"]]
-    refused = [(run.name, run.data["invalid_requests"]) for run in all_runs]
-    lost = [(run.name, run.data["lost_requests"]) for run in all_runs]
     alike: dict[str, list[str]] = {}
     for run in all_runs:
         alike.setdefault(run.data["digest"], []).append(run.name)
@@ -242,16 +242,6 @@ def notes(all_runs: Sequence[Run]) -> list[str]:
             if len(names) > 1
         ),
         *(f"Note: {name}: no request was measured" for name in unmeasured),
-        *(
-            f"Note: {name}: the device refused {count:,} requests"
-            for name, count in refused
-            if count
-        ),
-        *(
-            f"Note: {name}: {count:,} reads asked for data that failed flash has lost"
-            for name, count in lost
-            if count
-        ),
         *(f"Note: {note}" for note in found),
         *(f"Note: {name}: {text}" for name, text in changes.items() if text),
     ]
@@ -425,8 +415,8 @@ def sweep(
     )
     if has_early:
         caption += (
-            "\n~ blocks that were free before, or are free now, are more than a tenth of what the"
-            "\nhost wrote: WAF is not yet the one that lasts"
+            "\n~ blocks that were free before, or are free now, are more than a tenth of what was"
+            "\nprogrammed: WAF is not yet the one that lasts"
         )
     if any(row.get("overloaded") for row in rows):
         caption += (
@@ -438,7 +428,7 @@ def sweep(
 def steady(
     all_runs: Sequence[Run], found: Sequence[Steadiness], criterion: Criterion | None
 ) -> Group:
-    """Return one row a run: from when on it is steady, and how much its window varies.
+    """Return one row a run or seed: from when on it is steady, how much its window varies.
 
     What is compared with the limit of a criterion is in the unit of that.
     """

@@ -44,6 +44,8 @@ def _of(run: Run) -> Iterator[Warning]:
                 f"fewer than {FEW} are beyond {percentiles.label(few[0])}: "
                 "from there on the tail is a guess",
             )
+    for text in cautions.failed(run):
+        yield Warning("failed requests", run.name, text)
     yield from _unsteady(run)
     yield from _overloaded(run)
     yield from _impossible(run)
@@ -53,7 +55,14 @@ def _unsteady(run: Run) -> Iterator[Warning]:
     """Give what is not steady over the last rounds, by SNIA's criterion."""
     if not run.has("series"):
         return
-    found = steadiness.assess(run, "lat")
+    by_seed = {seed: steadiness.assess(run, "lat", seed=seed) for seed in run.seeds}
+    bad = [
+        seed for seed, it in by_seed.items() if it.last and (not it.last.is_steady or it.is_left)
+    ]
+    if not bad:
+        return
+    found = by_seed[bad[0]]
+    which = f"seed {bad[0]}, one of {len(bad)} of {len(by_seed)}: " if len(by_seed) > 1 else ""
     if (last := found.last) and not last.is_steady:
         # `flashkeel steady` looks for the first window, at which measuring may end as SNIA has
         # it. What is reported here was measured to the end.
@@ -68,16 +77,17 @@ def _unsteady(run: Run) -> Iterator[Warning]:
         yield Warning(
             "not steady",
             run.name,
-            f"in the last {steadiness.WINDOW} of {len(found.points)} rounds the mean latency "
-            f"ranges over {units.share(last.range_share)} of its average and its trend over "
-            f"{units.share(last.excursion_share)}; SNIA's criterion allows 20 % and 10 %{once}",
+            f"{which}in the last {steadiness.WINDOW} of {len(found.points)} rounds the mean "
+            f"latency ranges over {units.share(last.range_share)} of its average and its trend "
+            f"over {units.share(last.excursion_share)}; SNIA's criterion allows 20 % and 10 %"
+            f"{once}",
         )
     elif found.is_left and found.reached and last:
         start, end = found.reached.points[0].start_s, found.reached.points[-1].end_s
         yield Warning(
             "not steady",
             run.name,
-            f"the mean latency was steady at {units.duration(found.reached.average)} from "
+            f"{which}the mean latency was steady at {units.duration(found.reached.average)} from "
             f"{units.span(start, end)}, and is {units.duration(last.average)} in the last "
             f"{steadiness.WINDOW} of {len(found.points)} rounds: what is measured over the whole "
             "run mixes two states",

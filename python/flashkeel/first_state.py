@@ -1,0 +1,54 @@
+"""What the state that a run began in has to do with its figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flashkeel._core import LOGICAL_PAGE_BYTES
+from flashkeel.quantities import in_seconds, logical_bytes
+from flashkeel.run import Run
+
+MOST_UNWRITTEN = 0.01
+"""Share of the pages read beyond which it is said that they were never written."""
+
+_LEAST_WAF = 1.05
+"""Below it there is nothing to amplify writes, whatever the state."""
+
+
+def unwritten_share(run: Run) -> float:
+    """Return the share of the pages read that were never written: no flash is read for them."""
+    device = run.data["device"]
+    unwritten = device.get("unmapped_pages_read", 0) * LOGICAL_PAGE_BYTES
+    return float(unwritten / max(1, device["host_bytes_read"]))
+
+
+def scatters_reads(run: Run) -> bool:
+    """Return whether what is read in order was written at random."""
+    device, source = _even(run), run.data["config"]["workload"]["source"]
+    pattern = source.get("pattern", {}).get("policy")
+    return device is not None and pattern == "sequential" and run.samples("read") > 0
+
+
+def rewritten_share(run: Run) -> float | None:
+    """Return which share of the drive the host wrote, in the warm-up too, over an even state.
+
+    None where it wrote evenly itself, so that the state stays what it was, where nothing else was
+    written than what the host wrote, and for a stack.
+    """
+    device, workload = _even(run), run.data["config"]["workload"]
+    pattern = workload["source"].get("pattern", {}).get("policy")
+    if device is None or pattern == "uniform" or (run.data.get("waf") or 0.0) < _LEAST_WAF:
+        return None
+    measured_s = run.data["simulated_s"]
+    whole = 1 + (in_seconds(workload["warm_up"]) / measured_s if measured_s else 0.0)
+    written = run.data["device"]["host_bytes_written"] / max(1, len(run.seeds))
+    return float(whole * written / logical_bytes(device))
+
+
+def _even(run: Run) -> dict[str, Any] | None:
+    """Return the device if it is alone, and was written at random, evenly, before the run."""
+    config = run.data["config"]
+    device: dict[str, Any] = config["device"]
+    if config.get("stack") or device["precondition"]["pattern"] != "random":
+        return None
+    return device if device["precondition"]["fill"] > 0 else None

@@ -1,0 +1,50 @@
+"""What figures owe to the state that a run began in is told."""
+
+import flashkeel
+import pytest
+from flashkeel import first_state
+from flashkeel.output import cautions
+from flashkeel.quantities import logical_bytes
+from small import SMALL
+
+
+def told(**settings):
+    """Return a run with these settings, and what is said of it in one line."""
+    experiment = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
+    for key, value in ({"workload.requests": 3000} | settings).items():
+        experiment.set(key, value)
+    (run,) = experiment.run().runs
+    return run, " ".join(cautions.of([run]))
+
+
+def test_even_writes_leave_an_even_state_as_it_was():
+    run, text = told()
+    assert first_state.rewritten_share(run) is None
+    assert "evenly" not in text and "never written" not in text and "in order" not in text
+
+
+def test_uneven_writes_over_an_even_state_are_told_until_the_drive_is_written():
+    uneven = {
+        "workload.source.pattern": {"policy": "zipf"},
+        "workload.source.read_fraction": 0.1,
+    }
+    run, text = told(**uneven, **{"workload.requests": 20_000})
+    capacity = logical_bytes(run.data["config"]["device"])
+    share = first_state.rewritten_share(run)
+    assert share == pytest.approx(run.data["device"]["host_bytes_written"] / capacity)
+    assert share < 1 and "of the drive, which was written evenly before" in text
+    long, text = told(**uneven, **{"workload.requests": 200_000})
+    assert first_state.rewritten_share(long) > 1 and "evenly" not in text
+
+
+def test_reads_of_pages_that_were_never_written_are_told():
+    run, text = told(**{"device.precondition.fill": 0.5})
+    assert 0.2 < first_state.unwritten_share(run) < 0.6
+    assert "of the pages read were never written" in text
+
+
+def test_reads_in_order_of_what_was_written_at_random_are_told():
+    ordered = {"workload.source.pattern": {"policy": "sequential"}}
+    assert "what is read in order was written at random" in told(**ordered)[1]
+    laid = ordered | {"device.precondition.pattern": "sequential"}
+    assert "written at random" not in told(**laid)[1]

@@ -414,3 +414,24 @@ def test_what_is_wrong_has_its_line(job, text, expected):
     with pytest.raises(InputError) as refusal:
         read_fio(job(text))
     assert expected in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "pacing", "iops", "said"),
+    [
+        ("rate_iops=500\nthinktime=100", "open", 500, "thinktime is shorter than the rate's gaps"),
+        ("rate=4m\nthinktime=2ms", "think", 500, "rate is left out: thinktime is taken"),
+        ("rate_iops=600\nthinktime=2ms", "think", 500, "rate_iops is left out: thinktime is taken"),
+        (
+            "iodepth=8\nioengine=libaio\nthinktime=2ms",
+            "think",
+            500,
+            "iodepth is left out: thinktime is taken",
+        ),
+    ],
+)
+def test_of_a_rate_and_thinking_the_slower_counts(job, options, pacing, iops, said):
+    imported = read_fio(job(f"[a]\nrw=read\nsize=1g\nbs=4k\n{options}\n"))
+    workload = imported.table["workload"]
+    assert (workload["pacing"]["policy"], workload["source"]["arrivals"]["iops"]) == (pacing, iops)
+    assert sum(note.startswith(f"[a] {said}") for note in imported.notes) == 1

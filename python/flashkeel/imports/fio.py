@@ -378,10 +378,16 @@ def _pacing(job: Job, source: dict[str, Any], notes: list[str]) -> dict[str, Any
     closed = _depth(job, notes)
     think = job.span_ns("thinktime", "us")
     iops = _rates(job, "rate_iops", source, notes) or _rates(job, "rate", source, notes)
+    if think and iops and 1e9 / sum(iops) > think:
+        # As fio keeps to the rate, whatever it has to catch up with.
+        notes.append(f"[{job.name}] thinktime is shorter than the rate's gaps, and is left out")
+        think = None
     if think:
-        if closed["depth"] > 1 or iops:
+        rate = next((key for key in ("rate_iops", "rate") if iops and job.get(key)), None)
+        depth = "iodepth" if closed["depth"] > 1 else None
+        for key in filter(None, (rate, depth)):
             notes.append(
-                f"[{job.name}] thinktime is taken with one request at a time, and no other rate"
+                f"[{job.name}] {key} is left out: thinktime is taken, with one request at a time"
             )
         source["arrivals"] = {"policy": "constant", "iops": 1e9 / think}
         return {"policy": "think"}

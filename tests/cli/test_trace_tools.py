@@ -305,3 +305,23 @@ def test_names_from_files_move_no_cursor(cli, tmp_path):
     path.write_text("128166372003061629,a\x1b[2J,0,Read,0,4096,511\n")
     out = cli("trace", "info", path).out
     assert "\x1b[2J" not in out and "a\\x1b[2J" in out
+
+
+@pytest.mark.parametrize(
+    ("target", "form"), [("out.parquet", "msr"), ("out.csv", "parquet"), ("out.txt", "parquet")]
+)
+def test_a_name_that_contradicts_the_format_is_refused(cli, tmp_path, target, form):
+    source, path = tmp_path / "in.csv", tmp_path / target
+    source.write_text("0,h,0,Read,0,4096,0\n")
+    for command in (
+        ("convert", source, path, "--to", form),
+        ("merge", source, "-o", path, "--to", form),
+        ("synth", "homes", "-o", path, "--format", form, "--set", "workload.requests=5"),
+        ("synth", source, "-o", path, "--format", form),
+    ):
+        outcome = cli("trace", *command)
+        assert (outcome.status, outcome.out) == (2, ""), command
+        assert outcome.err == (
+            f"flashkeel: {path}: its name is not that of a trace as {form}; choose another\n"
+        )
+    assert not path.exists()

@@ -32,6 +32,8 @@ _FORMAT = click.option(
 )
 _TARGET = click.argument("target", metavar="TARGET")
 
+_TEXTS = (".csv", ".log", ".txt")
+"""Ends of names of traces that are text."""
 _MOST_DEVICES = 20
 """Devices of a trace that are shown."""
 
@@ -207,7 +209,7 @@ def synth(
                 name,
                 json.dumps(source_settings(sets)),
                 target,
-                form,
+                _form(form, target),
                 seed or 0,
                 requests,
                 partial(bars.update, 0),
@@ -225,7 +227,9 @@ def synth(
             known = ", ".join(plan["name"] for plan in plans)
             raise InputError(f"--run {run_name}: no such run; the experiment has {known}")
         files.refuse_overwriting(Path(target), [name, *files.paths_in(config)])
-        written = _core.trace_synth(json.dumps(config), target, form, config["seed"], progress)
+        written = _core.trace_synth(
+            json.dumps(config), target, _form(form, target), config["seed"], progress
+        )
     _print_written(written, target)
 
 
@@ -238,9 +242,16 @@ def _is_trace(name: str) -> bool:
 
 
 def _form(given: str | None, target: str) -> str:
-    """Return the format to write: the one given, or what the name of the target says."""
-    plain = Path(target.removesuffix(".gz"))
-    return given or ("parquet" if plain.suffix == ".parquet" else "msr")
+    """Return the format to write: the one given, or what the name of the target says.
+
+    InputError where the two contradict each other: a text that is called a Parquet file, or a
+    Parquet file that is called a text.
+    """
+    suffix = Path(target.removesuffix(".gz")).suffix
+    is_parquet = suffix == ".parquet"
+    if given is not None and (is_parquet if given != "parquet" else suffix in _TEXTS):
+        raise InputError(f"{target}: its name is not that of a trace as {given}; choose another")
+    return given or ("parquet" if is_parquet else "msr")
 
 
 def _write(source: str, target: str, form: str | None, chosen: dict[str, Any]) -> None:

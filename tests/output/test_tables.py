@@ -164,3 +164,13 @@ def test_hosts_that_share_windows_have_a_row_each(known_run):
     pooled = text(tables.windows([known_run(stack=stack, tenants=[], seeds=[1, 2, 3, 4])]))
     assert "2.00 ms *2" in pooled
     assert "of several seeds the mean of theirs" in pooled
+
+
+def test_a_class_of_few_requests_says_how_many(known_run):
+    def shown(**changes):
+        reads = known_run().data["small_read"] | changes
+        return text(tables.tails([known_run(small_read=reads)], "small_read"))
+
+    beyond = dict.fromkeys(known_run().data["small_read"]["beyond"], 0)
+    assert "Requests in all: run 3" in shown(count=3, beyond=beyond)
+    assert "Requests in all" not in shown()

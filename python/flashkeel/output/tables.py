@@ -267,6 +267,13 @@ def tails(all_runs: Sequence[Run], latency_class: str) -> Group:
     caption = ""
     if any(is_guess(run, latency_class, p) for run in all_runs for p in _TAIL):
         caption = f"* fewer than {FEW} samples beyond: how many"
+    few = [
+        f"{run.name} {units.count(run.samples(latency_class))}"
+        for run in all_runs
+        if run.samples(latency_class) and is_guess(run, latency_class, _TAIL[0])
+    ]
+    if few:
+        caption += "\n" + textwrap.fill(f"Requests in all: {', '.join(few)}", PAGE)
     return titled(title, table, caption)
 
 

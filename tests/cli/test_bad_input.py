@@ -5,6 +5,7 @@ import re
 import pytest
 from small import SMALL
 
+TIER = ("plan", "tier", "--drive", "qlc", "--profile", "homes", "--requests", "9")
 USAGE = [
     ("frobnicate",),
     ("run",),
@@ -191,3 +192,24 @@ def test_what_toml_has_beyond_json_is_text_in_options(cli, tmp_path, value):
     assert outcome.status == 2
     assert "format" in outcome.err and value in outcome.err
     assert "an error of flashkeel" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("plan", "lifetime", "--drive", "qlc", "--gb-per-day", "1", "--out", "OUT.png"),
+        (*TIER, "--out", "OUT.png"),
+        ("predict", "sim:ssd-d", "--save-model", "OUT.json", "--workload", "homes"),
+        ("run", "homes", "--out", "OUT"),
+    ],
+    ids=lambda command: command[1],
+)
+def test_a_folder_that_takes_nothing_is_told_before_the_work(cli, tmp_path, command, monkeypatch):
+    # Root may write anywhere but to a file system that takes nothing.
+    monkeypatch.setattr("os.access", lambda *_: False)
+    for name in ("lifetimes", "run", "probe"):
+        monkeypatch.setattr(f"flashkeel._core.{name}", lambda *_: pytest.fail("nothing is done"))
+    out = tmp_path / "found"
+    outcome = cli(*(word.replace("OUT", str(out)) for word in command))
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "cannot write in" in outcome.err and str(out) in outcome.err

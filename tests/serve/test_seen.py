@@ -318,7 +318,7 @@ def test_whoever_says_nonsense_hears_so_and_disturbs_nobody(served):
         (("--metrics", "127.0.0.1:\u00b2"), "write ADDRESS:PORT"),
         (("--metrics", f"127.0.0.1:{'1' * 5000}"), "write ADDRESS:PORT"),
         (("--metrics", "192.0.2.1:9100"), "192.0.2.1:9100: Cannot assign requested address"),
-        (("--control", "somewhere"), "write unix:PATH"),
+        (("--control", "somewhere"), "write unix:PATH, such as unix:/tmp/drive.ctl"),
         (("--control", "unix:/nowhere/at/all"), "/nowhere/at/all: No such file or directory"),
     ],
 )

@@ -117,6 +117,7 @@ def predict(
         read = [log, iolog, None if target is None else Path(target), *map(Path, workloads)]
         files.refuse_overwriting(save_model, [it for it in read if it is not None and it.is_file()])
         _refuse_others(save_model)
+        files.refuse_unwritable(save_model)
     model = None if model_file is None else Diagnosis.from_file(model_file)
     if log is not None:
         with Bars([log.name]) as bars:

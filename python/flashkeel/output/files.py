@@ -41,6 +41,15 @@ def refuse_overwriting(target: Path, sources: Iterable[str | Path]) -> None:
             raise InputError(f"{target}: it is what is read, {file}; choose another name")
 
 
+def refuse_unwritable(path: Path) -> None:
+    """Raise InputError where no file can be written at `path`, before time is spent on it."""
+    folder = next((each for each in path.absolute().parents if each.exists()), path.parent)
+    if not folder.is_dir():
+        raise InputError(f"{path}: {folder} is not a directory")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"{path}: cannot write in {folder}")
+
+
 def paths_in(table: Any) -> Iterator[str]:  # noqa: ANN401
     """Give the files that an experiment reads: what stands under `path` or `model`, wherever."""
     for key, value in table.items() if isinstance(table, dict) else enumerate(table):

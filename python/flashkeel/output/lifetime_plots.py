@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flashkeel.output import units
-from flashkeel.output.files import whole
+from flashkeel.output.files import refuse_unwritable, whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,6 +29,7 @@ def check(path: Path) -> None:
         raise InputError(f"{path}: a picture cannot be written as {kind!r}; use .png, .svg or .pdf")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {str(path.parent)!r}")
+    refuse_unwritable(path)
 
 
 def save(free: Estimate, held: Estimate, path: Path) -> None:

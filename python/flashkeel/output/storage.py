@@ -48,11 +48,7 @@ _TABLE = re.compile(r".+\.seed\d+\.parquet")
 
 def check(directory: Path, identity: str, overwrite: bool) -> None:
     """Raise InputError unless a result of `identity` may be written to `directory`."""
-    parent = next((path for path in directory.absolute().parents if path.exists()), directory)
-    if not parent.is_dir():
-        raise InputError(f"{directory}: {parent} is not a directory")
-    if not os.access(parent, os.W_OK):
-        raise InputError(f"{directory}: cannot write in {parent}")
+    files.refuse_unwritable(directory)
     if not directory.exists():
         return
     if directory.resolve() == Path.cwd():

@@ -67,7 +67,7 @@ def address(text: str) -> Path:
     """Return the path in ``unix:PATH``."""
     scheme, _, path = text.partition(":")
     if scheme != "unix" or not path:
-        raise InputError(f"{text}: write unix:PATH")
+        raise InputError(f"{text}: write unix:PATH, such as unix:/tmp/drive.ctl")
     return Path(path)
 
 

@@ -18,8 +18,9 @@ _LEAST_WAF = 1.05
 def unwritten_share(run: Run) -> float:
     """Return the share of the pages read that were never written: no flash is read for them."""
     device = run.data["device"]
+    # A drive that is no simulation does not tell.
     unwritten = device.get("unmapped_pages_read", 0) * LOGICAL_PAGE_BYTES
-    return float(unwritten / max(1, device["host_bytes_read"]))
+    return float(unwritten / max(1, device.get("host_bytes_read", 0)))
 
 
 def scatters_reads(run: Run) -> bool:

@@ -46,12 +46,17 @@ class Comparison:
 
         It is unknown with fewer than ten samples beyond the percentile.
         """
-        if self.interval_ns is None or self.fewest_beyond < FEW:
-            return "unknown"
-        low, high = self.interval_ns
-        if low > 0:
-            return "higher"
-        return "lower" if high < 0 else "overlap"
+        return verdict(self.interval_ns if self.fewest_beyond >= FEW else None)
+
+
+def verdict(interval: tuple[float, float] | None) -> str:
+    """Return what the interval of a difference says of B, as `Comparison.verdict` does."""
+    if interval is None:
+        return "unknown"
+    low, high = interval
+    if low > 0:
+        return "higher"
+    return "lower" if high < 0 else "overlap"
 
 
 def covers(found: Sequence[Comparison]) -> str:

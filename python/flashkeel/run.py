@@ -96,6 +96,17 @@ class Run:
             for part, asked in zip(parts, own, strict=True)
         ]
 
+    @property
+    def waf(self) -> float | None:
+        """Write amplification: bytes programmed over bytes the host wrote; `None` if none."""
+        value: float | None = self.data.get("waf")
+        return value
+
+    @property
+    def erases(self) -> int:
+        """Blocks erased, by all seeds together."""
+        return int(self.data.get("erases", 0))
+
     def samples(self, latency_class: str) -> int:
         """Return the number of requests measured in `latency_class`."""
         return int(self._distribution(latency_class)["count"])

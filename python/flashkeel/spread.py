@@ -1,4 +1,4 @@
-"""How far the seeds of a pool differ: intervals of percentiles that count each seed as one.
+"""How far the seeds of a pool differ: intervals that count each seed as one.
 
 Requests of one seed are not independent: slow ones come in bursts, which all of them share. So
 the share of requests above a percentile is taken seed by seed, and its spread over the seeds is
@@ -9,6 +9,7 @@ Association 47, 1952, with seeds as clusters), on a scale of log odds, where no 
 from __future__ import annotations
 
 import math
+import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,11 +26,15 @@ FEWEST = 4
 
 
 def keep(pooled: dict[str, Any], seeds: Sequence[dict[str, Any]]) -> None:
-    """Add to each distribution of a pooled run object what of it is whose: ``by_seed``.
+    """Add to a pooled run object, and to each distribution of it, what is whose: ``by_seed``.
 
-    That are the samples of each seed (``count``), and of each percentile how many of them lie
-    beyond its pooled value (``beyond``), in the order of the seeds.
+    That are, in the order of the seeds, write amplification and erases, and of a distribution
+    its samples, bytes, rate and mean, and of each percentile how many samples of a seed lie
+    beyond its pooled value (``beyond``).
     """
+    # Not of tenants, which share their devices.
+    if "waf" in pooled:
+        pooled["by_seed"] = {key: [seed[key] for seed in seeds] for key in ("waf", "erases")}
     for latency_class in LATENCY_CLASSES:
         found = pooled.get(latency_class)
         if found is None or not found["count"]:
@@ -41,16 +46,20 @@ def keep(pooled: dict[str, Any], seeds: Sequence[dict[str, Any]]) -> None:
             key: bars[min(bisect_left(bars, ns), len(bars) - 1)]
             for key, ns in found["percentile"].items()
         }
+        parts = [seed.get(latency_class, {}) for seed in seeds]
         found["by_seed"] = {
             "count": [below[-1] for _, below in each],
+            "bytes": [part.get("bytes", 0) for part in parts],
+            "iops": [part.get("iops", 0.0) for part in parts],
+            "mean_ns": [part.get("mean_ns") for part in parts],
             "beyond": {
                 key: [below[-1] - below[bisect_right(values, ns)] for values, below in each]
                 for key, ns in tops.items()
             },
         }
     tenants = [pooled.get("tenants", []), *(seed.get("tenants", []) for seed in seeds)]
-    for whole, *parts in zip(*tenants, strict=True):
-        keep(whole, parts)
+    for whole, *shares in zip(*tenants, strict=True):
+        keep(whole, shares)
 
 
 def _run(data: dict[str, Any]) -> Run:
@@ -119,13 +128,29 @@ def spread(run: Run, latency_class: str, percentile: float) -> Spread | None:
 
 def intervals(a: Spread, b: Spread) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
     """Return the bounds of both, as far as their difference takes them (Welch's t)."""
-    variances = [each.variance for each in (a, b)]
-    freedom = float(min(a.freedom, b.freedom))
-    if 0 < sum(variances) < math.inf:
-        parts = [v * v / each.freedom for v, each in zip(variances, (a, b), strict=True)]
-        freedom = sum(variances) ** 2 / sum(parts)
-    t = t975(freedom)
+    t = _welch([a.variance, b.variance], [a.freedom, b.freedom])
     return a.bounds(t), b.bounds(t)
+
+
+def half_width(a: Sequence[float], b: Sequence[float]) -> float | None:
+    """Return half the 95 % interval of the difference of two means over seeds (Welch's t).
+
+    None where either are of fewer than four seeds.
+    """
+    if min(len(a), len(b)) < FEWEST:
+        return None
+    variances = [statistics.variance(each) / len(each) for each in (a, b)]
+    t = _welch(variances, [len(a) - 1, len(b) - 1])
+    return t * math.sqrt(sum(variances))
+
+
+def _welch(variances: Sequence[float], freedoms: Sequence[int]) -> float:
+    """Return the t of a difference of two numbers, by the variance of each."""
+    freedom = float(min(freedoms))
+    if 0 < sum(variances) < math.inf:
+        parts = [v * v / n for v, n in zip(variances, freedoms, strict=True)]
+        freedom = sum(variances) ** 2 / sum(parts)
+    return t975(freedom)
 
 
 def t975(freedom: float) -> float:

@@ -165,6 +165,16 @@ def test_compare_two_runs_of_one_result(cli, saved):
     assert "too few" in outcome.out
 
 
+def test_compare_shows_what_whole_runs_come_to(cli, saved):
+    out = cli("compare", f"{saved}:fifo", f"{saved}:debit").out
+    for words in ("WAF", "erases a seed", "read IOPS", "write MB/s", "write mean", "few seeds"):
+        assert words in out
+    (pair,) = json.loads(cli("compare", f"{saved}:fifo", f"{saved}:debit", "--format", "json").out)
+    waf = pair["measures"][0]
+    assert (waf["measure"], waf["interval"], waf["verdict"]) == ("waf", None, "unknown")
+    assert waf["difference"] == pytest.approx(waf["b"] - waf["a"])
+
+
 def test_compare_json_has_differences(cli, saved):
     pairs = json.loads(cli("compare", f"{saved}:fifo", saved, "--format", "json").out)
     assert [(pair["a"], pair["b"]) for pair in pairs] == [("fifo", "fifo"), ("fifo", "debit")]

@@ -9,12 +9,12 @@ from dataclasses import asdict
 
 import click
 
-from flashkeel import comparison, settings
+from flashkeel import comparison, measures, settings
 from flashkeel._core import InputError
 from flashkeel.cli.common import checked, console, echo, end
 from flashkeel.cli.results import load_runs, result_file, told_apart
 from flashkeel.comparison import Comparison
-from flashkeel.output import cautions, tables, units
+from flashkeel.output import cautions, comparison_tables, tables, units
 from flashkeel.run import Run
 
 
@@ -29,7 +29,7 @@ from flashkeel.run import Run
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
 def compare(a: str, b: str, check: bool, form: str) -> None:
-    """Compare two results A and B, percentile by percentile.
+    """Compare two results A and B: percentiles, WAF, rates.
 
     Each is a directory or file of `run --out`, or one of its runs as
     DIR:RUN, or what a tenant got, as DIR:RUN:TENANT. Runs of the same name are
@@ -47,7 +47,8 @@ def compare(a: str, b: str, check: bool, form: str) -> None:
         screen = console()
         for pair, rows in zip(pairs, found, strict=True):
             left, right = pair if apart is None else _named_apart(pair, apart)
-            screen.print(tables.comparison(left, right, rows, settings.differing(pair)))
+            measured, differ = measures.compare(*pair), settings.differing(pair)
+            screen.print(comparison_tables.comparison(left, right, rows, measured, differ))
         for side, each in runs.items():
             for caution in cautions.of(each):
                 echo(textwrap.fill(f"Note: {side} {caution}", tables.PAGE))
@@ -112,6 +113,10 @@ def _as_json(a: Run, b: Run, found: Sequence[Comparison]) -> dict[str, object]:
     rows = [
         asdict(row) | {"difference_ns": row.difference_ns, "verdict": row.verdict} for row in found
     ]
+    whole = [
+        asdict(row) | {"difference": row.difference, "verdict": row.verdict}
+        for row in measures.compare(a, b)
+    ]
     basis = {side: run.data["basis"] for side, run in (("a_basis", a), ("b_basis", b))}
     notes = {side: list(cautions.of([run])) for side, run in (("a_notes", a), ("b_notes", b))}
-    return {"a": a.name, "b": b.name, **basis, **notes, "percentiles": rows}
+    return {"a": a.name, "b": b.name, **basis, **notes, "percentiles": rows, "measures": whole}

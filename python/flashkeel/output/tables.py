@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from rich.text import Text
 
 from flashkeel import failures, percentiles
 from flashkeel.budget import Spent
-from flashkeel.comparison import FEW, Comparison, covers, is_guess
+from flashkeel.comparison import FEW, is_guess
 from flashkeel.explanation import Explanation
 from flashkeel.output import units
 from flashkeel.output.plots import ABOVE, workload_kind
@@ -25,15 +24,8 @@ _TAIL = (99.0, 99.9, 99.99, 99.9999)
 _MOST_CAUSES = 3
 _BAR_WIDTH = 24
 _SENTENCE = 50
-_MOST_SETTINGS = 5
 PAGE = 80
 """Characters of a line, where no terminal says otherwise."""
-VERDICTS = {
-    "lower": "lower",
-    "higher": "higher",
-    "overlap": "overlap",
-    "unknown": "too few",
-}
 
 _INPUT_CHANGES = {
     "not_io": "lines or records that are no requests",
@@ -343,56 +335,6 @@ def budget(found: Explanation, parts: Sequence[Spent]) -> Group:
     return titled(
         f"{found.run}: the budget in the mean of these {found.count:,} is {verdict}", table
     )
-
-
-def comparison(
-    a: Run, b: Run, found: Sequence[Comparison], differ: Mapping[str, Sequence[str | None]]
-) -> Group:
-    """Return one row a percentile of each class: A, B, B - A and its 95 % interval.
-
-    Below it the settings in which they differ.
-    """
-    kinds = dict.fromkeys(workload_kind([run]) for run in (a, b))
-    title = f"A {a.name} against B {b.name} ({' against '.join(kinds)})"
-    table = grid("", "A", "B", "B − A", "95 % interval", "B is")
-    previous = ""
-    for row in found:
-        if row.latency_class != previous:
-            previous = row.latency_class
-            table.add_row(Text(units.requests(previous), style="bold"))
-        interval = units.MISSING
-        if row.interval_ns is not None:
-            interval = units.interval(*row.interval_ns, units.signed_duration)
-        mark = "" if row.fewest_beyond >= FEW else f" *{row.fewest_beyond}"
-        table.add_row(
-            f"  {percentiles.label(row.percentile)}{mark}",
-            units.duration(row.a_ns),
-            units.duration(row.b_ns),
-            units.signed_duration(row.difference_ns),
-            interval,
-            VERDICTS[row.verdict],
-        )
-    caption = (
-        f"overlap: the runs may be equal. * fewer than {FEW} samples beyond: how many\n"
-        f"{textwrap.fill(covers(found), PAGE)}"
-    )
-    if not found:
-        caption = "They have no class of requests in common."
-    return titled(title, table, f"{caption}\n{_settings(differ)}")
-
-
-def _settings(differ: Mapping[str, Sequence[str | None]]) -> str:
-    """Return in which settings A and B differ, the first few with their values."""
-    if not differ:
-        return "A and B differ in no setting."
-    shown = [
-        f"{key}: A {units.MISSING if a is None else a}, B {units.MISSING if b is None else b}"
-        for key, (a, b) in list(differ.items())[:_MOST_SETTINGS]
-    ]
-    rest = len(differ) - len(shown)
-    if rest > 0:
-        shown.append(f"and {rest} more settings, of which `flashkeel report` has a table")
-    return "\n".join(["They differ in", *(textwrap.shorten(line, PAGE) for line in shown)])
 
 
 def sweep(

@@ -9,8 +9,8 @@ from html import escape
 from flashkeel import comparison, percentiles, settings
 from flashkeel.comparison import FEW, Comparison
 from flashkeel.output import units
+from flashkeel.output.comparison_tables import VERDICTS
 from flashkeel.output.report.draw import Drawing
-from flashkeel.output.tables import VERDICTS
 from flashkeel.run import Run
 
 _MOST_FACTOR = 8.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

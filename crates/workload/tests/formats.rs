@@ -8,8 +8,8 @@ use flashkeel_engine::{Lba, Operation, Span, Time};
 use flashkeel_workload::Times;
 use flashkeel_workload::trace::DeviceSpaces;
 use flashkeel_workload::{
-    Arrival, Basis, Compression, Counts, FormatName, Source, SourceConfig, Trace, WorkloadError, WriterName,
-    save,
+    Arrival, Basis, Compression, Counts, FormatName, Source, SourceConfig, Trace, WorkloadConfig, WorkloadError,
+    WriterName, save,
 };
 use proptest::prelude::*;
 
@@ -226,9 +226,12 @@ fn blkparse_has_flushes_before_requests() {
             trace.reorder = reorder;
             assert_eq!(arrivals(trace.clone()), expected);
         }
-        let mut source = open(&workload(SourceConfig::Trace(trace.clone())), DEVICE_SECTORS).unwrap();
-        drain(&mut *source).unwrap();
-        assert_eq!(source.notes(), [note], "{devices:?}");
+        for requests in [None, Some(4)] {
+            let limited = WorkloadConfig { requests, ..workload(SourceConfig::Trace(trace.clone())) };
+            let mut source = open(&limited, DEVICE_SECTORS).unwrap();
+            drain(&mut *source).unwrap();
+            assert_eq!(source.notes(), [note], "{devices:?} {requests:?}");
+        }
     }
 }
 

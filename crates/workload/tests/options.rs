@@ -366,6 +366,36 @@ fn a_rate_beyond_any_drive_is_noted() {
 }
 
 #[test]
+fn a_rate_beyond_any_drive_is_noted_where_a_limit_ends_the_trace() {
+    // Microseconds since 1970, for which no longer unit would do; and as many nanoseconds.
+    let text: String = (0..1000).map(|n| format!("{} 0 {n} 8 1\n", n * 10)).collect();
+    let since_1970: String = (0..1000).map(|n| format!("1577808000{n:06},W,0,4096\n")).collect();
+    let long = Trace::new(file("r.mqsim", text));
+    let epoch = file("e.csv", format!("time_us,operation,offset,bytes\n{since_1970}"));
+    let notes = |trace: &Trace, requests, duration| {
+        let source = SourceConfig::Trace(trace.clone());
+        let mut source =
+            open(&WorkloadConfig { requests, duration, ..workload(source) }, DEVICE_SECTORS).unwrap();
+        drain(&mut *source).unwrap();
+        source.notes().to_vec()
+    };
+    for devices in [DeviceSpaces::Separate, DeviceSpaces::Merge] {
+        let trace = Trace { devices, ..long.clone() };
+        for (requests, duration) in [(Some(999), None), (Some(1000), None), (None, Some(Span::from_us(5)))] {
+            let notes = notes(&trace, requests, duration);
+            assert!(notes.len() == 1 && notes[0].contains("\"100ns\" would make it"), "{notes:?}");
+        }
+        // A second pass says nothing new, nor does one that hardly begins forget the first.
+        for requests in [1010, 2000] {
+            assert_eq!(notes(&Trace { repeat: 2, ..trace.clone() }, Some(requests), None).len(), 1);
+        }
+        let fast = Trace { devices, time_unit: None, ..Trace::new(&epoch) };
+        let notes = notes(&Trace { intensity: 1000.0, ..fast }, Some(999), None);
+        assert!(notes.iter().all(|note| !note.contains("would make it")), "{notes:?}");
+    }
+}
+
+#[test]
 fn a_window_of_years_is_not_advised() {
     let message = refusal(Trace::new(file("r.mqsim", "1266874889640194296 0 0 8 1\n0 0 1 8 1\n")));
     assert_eq!(

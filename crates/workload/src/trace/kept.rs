@@ -164,16 +164,21 @@ impl Again {
         self.kept.basis
     }
 
+    /// Time of the last request, by the trace's own clock.
+    pub fn latest_ns(&self) -> u64 {
+        self.kept.latest_ns
+    }
+
     /// Fraction that has been delivered.
     pub fn progress(&self) -> f64 {
         self.begun as f64 / self.kept.chunks.len() as f64
     }
 
     /// Puts the next request into `next`; whether there was one. `counts` go forward by
-    /// chunks. At the end `latest_ns` becomes the time of the last one by the trace's own clock.
+    /// chunks.
     #[inline]
-    pub fn next(&mut self, next: &mut Selected, counts: &mut Counts, latest_ns: &mut u64) -> bool {
-        if self.left == 0 && !self.begin_chunk(counts, latest_ns) {
+    pub fn next(&mut self, next: &mut Selected, counts: &mut Counts) -> bool {
+        if self.left == 0 && !self.begin_chunk(counts) {
             return false;
         }
         self.left -= 1;
@@ -206,7 +211,7 @@ impl Again {
     }
 
     #[cold]
-    fn begin_chunk(&mut self, counts: &mut Counts, latest_ns: &mut u64) -> bool {
+    fn begin_chunk(&mut self, counts: &mut Counts) -> bool {
         let kept = &*self.kept;
         match kept.chunks.get(self.begun) {
             Some(chunk) => {
@@ -216,7 +221,6 @@ impl Again {
             }
             None => {
                 counts.add(&kept.rest);
-                *latest_ns = kept.latest_ns;
                 false
             }
         }
@@ -274,13 +278,13 @@ mod tests {
         let kept = Arc::new(keeper.finish(counts, 17, Basis::Trace, true).unwrap());
         assert!(kept.bytes < taken.len() * size_of::<Selected>());
         for _ in 0..2 {
-            let (mut again, mut counts, mut latest_ns) = (Again::new(kept.clone()), Counts::default(), 0);
+            let (mut again, mut counts) = (Again::new(kept.clone()), Counts::default());
             let mut next = Selected::EMPTY;
             let back: Vec<Selected> =
-                std::iter::from_fn(|| again.next(&mut next, &mut counts, &mut latest_ns).then_some(next))
+                std::iter::from_fn(|| again.next(&mut next, &mut counts).then_some(next))
                     .collect();
             assert_eq!(back, taken);
-            assert_eq!((counts, latest_ns), (Counts { not_io: 5, ..all.clone() }, 17));
+            assert_eq!((counts, again.latest_ns()), (Counts { not_io: 5, ..all.clone() }, 17));
             assert_eq!(again.progress(), 1.0);
         }
     }

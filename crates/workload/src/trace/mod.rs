@@ -264,6 +264,7 @@ impl Trace {
             passes_left: self.repeat - 1,
             counts: Counts::default(),
             requests_left: context.requests.unwrap_or(u64::MAX),
+            is_noted: false,
             start_ns: 0,
             last_ns: 0,
             delivered_in_pass: 0,
@@ -280,7 +281,7 @@ impl Trace {
         let mut pass = Pass::open(self, &self.shape(context)?, false)?;
         let mut first = Selected::EMPTY;
         pass.next(&mut first, &mut Counts::default())?;
-        Ok(pass.latest_ns)
+        Ok(pass.latest_ns())
     }
 
     /// How long a recorded time takes in a replay: the intensity applied.
@@ -342,6 +343,8 @@ pub(crate) struct TraceSource {
     passes_left: u32,
     counts: Counts,
     requests_left: u64,
+    /// Whether what a pass shows has been noted.
+    is_noted: bool,
     /// Time of the current pass's first request.
     start_ns: u64,
     /// Time of the last request delivered.
@@ -368,7 +371,6 @@ impl Source for TraceSource {
                 }
                 if self.passes_left == 0 {
                     self.requests_left = 0;
-                    self.mark_end();
                     break;
                 }
                 self.begin_again()?;
@@ -409,6 +411,9 @@ impl Source for TraceSource {
                 asked_sectors: selected.asked_sectors,
             });
         }
+        if self.requests_left == 0 {
+            self.note_pass();
+        }
         Ok(())
     }
 
@@ -440,9 +445,12 @@ impl TraceSource {
         self.placement.device_at(lba.0)
     }
 
-    /// Notes what is known at the end only: what was met on the way, and a rate that no drive
-    /// could serve.
-    fn mark_end(&mut self) {
+    /// Notes what is known at the end of the first pass, or where a limit ends it: what was met
+    /// on the way, and a rate that no drive could serve.
+    fn note_pass(&mut self) {
+        if std::mem::replace(&mut self.is_noted, true) {
+            return;
+        }
         let met: Vec<String> =
             self.pass.notes().into_iter().filter(|note| !self.notes.contains(note)).collect();
         self.notes.extend(met);
@@ -452,12 +460,13 @@ impl TraceSource {
             requests: self.delivered_in_pass,
             bytes: self.bytes_in_pass,
             span_ns: span_ns as u64,
-            latest_ns: self.pass.latest_ns,
+            latest_ns: self.pass.latest_ns(),
         };
         self.notes.extend(self.pass.rate_note(&pace));
     }
 
     fn begin_again(&mut self) -> Result<(), WorkloadError> {
+        self.note_pass();
         let gaps = self.delivered_in_pass.saturating_sub(1).max(1);
         self.start_ns = self.last_ns.saturating_add((self.last_ns - self.start_ns) / gaps);
         self.passes_left -= 1;

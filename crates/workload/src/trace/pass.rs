@@ -161,7 +161,7 @@ pub(super) struct Pass {
     /// Time of the first request delivered.
     first_ns: Option<u64>,
     /// Time of the last, by the trace's own clock.
-    pub latest_ns: u64,
+    latest_ns: u64,
     /// What it delivers, where that is known.
     again: Option<Again>,
 }
@@ -204,6 +204,12 @@ impl Pass {
     /// Fraction of the file that has been read.
     pub(super) fn progress(&self) -> f64 {
         self.again.as_ref().map_or_else(|| self.progress.fraction(), Again::progress)
+    }
+
+    /// When the last request was recorded, by the trace's own clock; of what was kept, the last
+    /// of all.
+    pub(super) fn latest_ns(&self) -> u64 {
+        self.again.as_ref().map_or(self.latest_ns, Again::latest_ns)
     }
 
     /// The error of a line or record.
@@ -256,7 +262,7 @@ impl Pass {
     #[inline]
     pub(super) fn next(&mut self, next: &mut Selected, counts: &mut Counts) -> Result<bool, WorkloadError> {
         if let Some(again) = &mut self.again {
-            return Ok(again.next(next, counts, &mut self.latest_ns));
+            return Ok(again.next(next, counts));
         }
         let mut record = Record::EMPTY;
         while self.next_record(&mut record, counts)? {

@@ -233,6 +233,6 @@ fn extents(
             extents[device] = Reach { end: reach, item: selected.item };
         }
     }
-    let kept = keeper.finish(counts, pass.latest_ns, pass.basis(), is_whole);
+    let kept = keeper.finish(counts, pass.latest_ns(), pass.basis(), is_whole);
     Ok((extents, kept))
 }

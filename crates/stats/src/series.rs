@@ -50,6 +50,7 @@ type Tallies = [Tally; Group::COUNT];
 pub struct Series {
     start: Time,
     window: Span,
+    /// [`Time::MAX`] where the clock ends first: this window never closes.
     end: Time,
     open: Tallies,
     closed: Vec<Tallies>,
@@ -66,7 +67,7 @@ impl Series {
         Series {
             start,
             window,
-            end: start + window,
+            end: Time(start.0.saturating_add(window.0)),
             open: [Tally::ZERO; Group::COUNT],
             closed: Vec::new(),
             gauge_names: gauge_names.iter().map(|&name| name.to_owned()).collect(),
@@ -108,12 +109,12 @@ impl Series {
 
     #[cold]
     fn close_until(&mut self, now: Time) {
-        while self.end <= now {
+        while self.end <= now && self.end < Time::MAX {
             self.push_open();
             if self.closed.len() == MAX_WINDOWS {
                 self.coarsen();
             }
-            self.end += self.window;
+            self.end = Time(self.end.0.saturating_add(self.window.0));
         }
     }
 
@@ -137,7 +138,7 @@ impl Series {
             self.readings.copy_within(later..later + gauges, pair * gauges);
         }
         self.readings.truncate(MAX_WINDOWS / 2 * gauges);
-        self.window = self.window + self.window;
+        self.window = Span(self.window.0.saturating_mul(2));
     }
 
     /// Length of a window, after any doubling; the last one may be cut short.

@@ -147,6 +147,19 @@ fn a_long_run_doubles_its_windows_and_loses_nothing() {
     assert_eq!(column(&columns, "free_blocks"), Column::U64(ends));
 }
 
+#[test]
+fn a_window_that_the_clock_cannot_end_stays_open() {
+    let near_the_end = Span(u64::MAX - 10);
+    let config = MeasureConfig { series_window: Span(u64::MAX / 2), ..MeasureConfig::default() };
+    let mut recorder = Recorder::new(&config, near_the_end, &[]);
+    assert_eq!(recorder.next_window_end(), Time::MAX);
+    let last = Sample { submitted: Time::ZERO + near_the_end, ..read(5) };
+    feed(&mut recorder, &[last]);
+    recorder.close_windows(Time::MAX, &[]);
+    let series = recorder.finish(Time::MAX, &[]).series;
+    assert_eq!(column(&series.columns(), "reads"), Column::U64(vec![1]));
+}
+
 fn logged(max_rows: u64) -> (RequestLog, u64) {
     let config = MeasureConfig { log_requests: true, log_rows: max_rows, ..MeasureConfig::default() };
     let mut recorder = Recorder::new(&config, Span::ZERO, &[]);

@@ -3,6 +3,10 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
+/// The latest arrival. A [`Time`](flashkeel_engine::Time) counts twice as far, so that nothing
+/// that follows from an arrival passes the end of the clock.
+const LATEST_NS: u64 = 1 << 63;
+
 /// Where in an input something is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location {
@@ -47,11 +51,16 @@ impl WorkloadError {
         Self::at(key, Location::File, message)
     }
 
-    /// Of arrivals that no [`Time`](flashkeel_engine::Time) says.
+    /// Refuses an arrival in the half of the clock that is left to what comes after the last one.
+    #[inline]
+    pub(crate) fn unless_countable(time_ns: u64) -> Result<(), Self> {
+        if time_ns > LATEST_NS { Err(Self::beyond_the_clock()) } else { Ok(()) }
+    }
+
     #[cold]
-    pub(crate) fn beyond_the_clock() -> Self {
-        let message = "arrivals reach beyond the 584 years that the clock counts; ask for fewer requests or \
-                       repeats, a duration, or a higher rate or intensity";
+    fn beyond_the_clock() -> Self {
+        let message = "arrivals reach beyond the 292 years that can be simulated; ask for fewer requests or repeats, a \
+                       duration, or a higher rate or intensity; of a recorded trace, see its times and their unit";
         Self::key("workload", message)
     }
 }

@@ -135,6 +135,7 @@ impl Source for Merged {
             let times =
                 self.parts.iter().enumerate().filter_map(|(index, part)| Some((part.time_ns()?, index)));
             let Some((time_ns, index)) = times.min() else { break };
+            WorkloadError::unless_countable(time_ns)?;
             let part = &mut self.parts[index];
             let mut arrival = part.batch[part.at];
             arrival.time = Time(time_ns);

@@ -8,8 +8,8 @@ use flashkeel_engine::{Lba, Operation, Span, Time};
 use flashkeel_workload::Times;
 use flashkeel_workload::trace::DeviceSpaces;
 use flashkeel_workload::{
-    Arrival, Basis, Compression, Counts, FormatName, Source, SourceConfig, Trace, WorkloadConfig, WorkloadError,
-    WriterName, save,
+    Arrival, Basis, Compression, Counts, FormatName, Source, SourceConfig, Trace, WorkloadConfig,
+    WorkloadError, WriterName, save,
 };
 use proptest::prelude::*;
 

@@ -240,16 +240,16 @@ fn a_duration_ends_a_generator() {
 
 #[test]
 fn arrivals_that_the_clock_cannot_count_are_refused() {
-    // A gap of 10^18 ns fits eighteen times.
+    // A gap of 10^18 ns fits nine times.
     let rarely = |requests, duration| {
         let constant = ArrivalProcess::Constant(Constant { iops: 1e-9 });
         let synthetic = Synthetic { arrivals: Some(constant), ..Synthetic::default() };
         run(&WorkloadConfig { requests, duration, ..workload(SourceConfig::Synthetic(synthetic)) })
     };
-    assert_eq!(rarely(Some(19), None).unwrap().0.len(), 19);
+    assert_eq!(rarely(Some(10), None).unwrap().0.len(), 10);
     assert_eq!(rarely(None, Some(Span(u64::MAX))).unwrap_err().subject, "workload");
-    let refused = rarely(Some(20), None).unwrap_err().to_string();
-    assert!(refused.contains("beyond the 584 years that the clock counts"), "{refused}");
+    let refused = rarely(Some(11), None).unwrap_err().to_string();
+    assert!(refused.contains("beyond the 292 years that can be simulated"), "{refused}");
     assert_eq!(rarely(Some(20), Some(Span(5 * 10u64.pow(18)))).unwrap().0.len(), 5);
     // A duration ends it before an arrival that the clock cannot count.
     let constant = ArrivalProcess::Constant(Constant { iops: 1e-11 });

@@ -253,13 +253,10 @@ impl Source for Generator {
         for _ in 0..count {
             let time_ns = self.clock.as_mut().map_or(0, |clock| clock.next(&mut self.clock_stream));
             if time_ns >= self.end_ns {
-                // A duration ends a workload before the clock does.
-                if self.end_ns == u64::MAX {
-                    return Err(WorkloadError::beyond_the_clock());
-                }
                 self.requests_left = 0;
                 break;
             }
+            WorkloadError::unless_countable(time_ns)?;
             let operation = self.mix.draw(&mut self.mix_stream);
             let sizes = match (&self.write_sizes, operation) {
                 (Some(sizes), Operation::Write | Operation::WriteZeroes) => sizes,

@@ -186,13 +186,10 @@ impl Source for Synthesis {
         for _ in 0..self.requests_left.min(limit as u64) {
             let time_ns = self.elapsed.ns();
             if time_ns >= self.end_ns {
-                // A duration ends a workload before the clock does.
-                if self.end_ns == u64::MAX {
-                    return Err(WorkloadError::beyond_the_clock());
-                }
                 self.requests_left = 0;
                 break;
             }
+            WorkloadError::unless_countable(time_ns)?;
             let (operation, page, sectors) = self.next();
             self.elapsed.add(self.gaps.next());
             self.requests_left -= 1;

@@ -281,8 +281,7 @@ mod tests {
             let (mut again, mut counts) = (Again::new(kept.clone()), Counts::default());
             let mut next = Selected::EMPTY;
             let back: Vec<Selected> =
-                std::iter::from_fn(|| again.next(&mut next, &mut counts).then_some(next))
-                    .collect();
+                std::iter::from_fn(|| again.next(&mut next, &mut counts).then_some(next)).collect();
             assert_eq!(back, taken);
             assert_eq!((counts, again.latest_ns()), (Counts { not_io: 5, ..all.clone() }, 17));
             assert_eq!(again.progress(), 1.0);

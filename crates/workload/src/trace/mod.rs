@@ -382,9 +382,7 @@ impl Source for TraceSource {
                 self.requests_left = 0;
                 break;
             }
-            if time_ns == u64::MAX {
-                return Err(WorkloadError::beyond_the_clock());
-            }
+            WorkloadError::unless_countable(time_ns)?;
             let (lba, sectors) = self
                 .placement
                 .place(&selected, &mut self.counts)

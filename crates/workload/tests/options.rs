@@ -222,6 +222,24 @@ fn a_trace_repeats_after_its_mean_gap() {
 }
 
 #[test]
+fn an_intensity_is_that_which_was_asked() {
+    let last_ns = |intensity| {
+        let trace = Trace { intensity, ..unaligned(file("i.mqsim", "0 0 0 8 1\n98875 0 8 8 0\n")) };
+        replay(trace).unwrap().0[1].time.0
+    };
+    assert_eq!(last_ns(0.000_001_4), 70_625_000_000);
+    assert_eq!(last_ns(0.000_001_5), 65_916_666_666);
+    assert_eq!(last_ns(0.000_012_34), 8_012_560_777);
+    assert_eq!([last_ns(1.0), last_ns(1.000_000_1)], [98_875, 98_874]);
+    // What millionths say, they say exactly.
+    let millionths = [1, 3, 999_999, 1_100_000, 2_500_000, 3_000_001, 999_999_999_999, 1_000_000_000_000];
+    for millionth in millionths {
+        let exact = 98_875 * 1_000_000 / millionth;
+        assert_eq!(last_ns(millionth as f64 / 1e6), exact, "{millionth}");
+    }
+}
+
+#[test]
 fn a_trace_that_the_clock_cannot_count_is_refused() {
     let hours = |hours: u64| file("y.mqsim", format!("0 0 0 8 1\n{} 0 8 8 0\n", hours * 3_600_000_000_000));
     let slowest = |path| Trace { intensity: 1e-6, ..unaligned(path) };

@@ -14,8 +14,9 @@ use crate::readers::Record;
 use crate::text::listed;
 use crate::{Basis, Context, Counts, WorkloadError};
 
-/// Intensity is held in millionths, so that times stay integers.
-const INTENSITY_UNIT: u64 = 1_000_000;
+/// Most units of an intensity, which is held in whole decimal ones, so that times stay integers:
+/// up to here a number with six decimals is no other.
+const MOST_INTENSITY_UNITS: f64 = 1e15;
 /// Alignments divide this; devices are laid out in units of it.
 pub(super) const ALIGN_LIMIT_BYTES: u64 = 1 << 20;
 
@@ -23,7 +24,9 @@ pub(super) const ALIGN_LIMIT_BYTES: u64 = 1 << 20;
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     align_sectors: u64,
+    /// In units of which `intensity_unit` are 1.
     intensity: u64,
+    intensity_unit: u64,
     write_magnification: u64,
     from_ns: u64,
     to_ns: Option<u64>,
@@ -53,9 +56,14 @@ impl Shape {
         if to_ns.is_some_and(|to_ns| to_ns <= from_ns) {
             return refuse("window", "it ends before it begins".into());
         }
+        let units = (0..=18).rev().map(|digits| 10u64.pow(digits));
+        let intensity_unit =
+            units.filter(|unit| trace.intensity * *unit as f64 <= MOST_INTENSITY_UNITS).max();
+        let intensity_unit = intensity_unit.expect("an intensity is at most a million");
         Ok(Shape {
             align_sectors: align.0 / SECTOR_BYTES,
-            intensity: (trace.intensity * INTENSITY_UNIT as f64).round() as u64,
+            intensity: (trace.intensity * intensity_unit as f64).round() as u64,
+            intensity_unit,
             write_magnification: u64::from(trace.write_magnification),
             from_ns,
             to_ns,
@@ -64,10 +72,10 @@ impl Shape {
     }
 
     pub(super) fn scale(&self, ns: u64) -> u64 {
-        if self.intensity == INTENSITY_UNIT {
+        if self.intensity == self.intensity_unit {
             return ns;
         }
-        let scaled = u128::from(ns) * u128::from(INTENSITY_UNIT) / u128::from(self.intensity);
+        let scaled = u128::from(ns) * u128::from(self.intensity_unit) / u128::from(self.intensity);
         u64::try_from(scaled).unwrap_or(u64::MAX)
     }
 

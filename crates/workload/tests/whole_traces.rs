@@ -168,6 +168,30 @@ fn a_trace_made_like_another_is_like_it() {
 }
 
 #[test]
+fn a_trace_made_like_one_of_a_coarse_clock_has_no_more_requests_at_one_time() {
+    // In whole ms: three at each, and gaps of 1 ms, few of 40. In whole s: four at each. All at
+    // one time.
+    let clocks: [fn(u64) -> u64; 3] =
+        [|n| (n / 3 + n / 1000 * 40) * 1000, |n| n / 4 * 1_000_000, |_| 1_000_000];
+    for time_us in clocks {
+        let text: String = (0..20_000u64).map(|n| format!("{},W,{},4096\n", time_us(n), n * 4096)).collect();
+        let path = file("ms.csv", format!("time_us,operation,offset,bytes\n{text}"));
+        let (original, made) = like(&Trace::new(&path), None);
+        assert_eq!(made.requests, original.requests);
+        let [mean, original_mean] =
+            [&made, &original].map(|info| info.inter_arrival_ns.as_ref().unwrap().mean);
+        assert!((mean - original_mean).abs() <= 0.02 * original_mean, "{mean} {original_mean}");
+        let most_at_once = |times: &[u64]| times.chunk_by(|a, b| a == b).map(<[u64]>::len).max().unwrap();
+        let context = Context { seed: 3, ..conversion() };
+        let measured = measure(&Trace::new(path), &context, &mut go_on).unwrap();
+        let times: Vec<u64> =
+            drain(&mut *measured.source(&context)).unwrap().iter().map(|arrival| arrival.time.0).collect();
+        let original: Vec<u64> = (0..20_000).map(time_us).collect();
+        assert_eq!(most_at_once(&times), most_at_once(&original));
+    }
+}
+
+#[test]
 fn a_part_of_a_trace_is_measured_as_it_would_be_replayed() {
     // A request a millisecond on one device, nine on another.
     let text: String = (0..20_000u64)

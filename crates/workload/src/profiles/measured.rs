@@ -8,6 +8,7 @@ use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{LOGICAL_PAGE_SECTORS, Operation, SECTOR_BYTES, Stream};
 use hdrhistogram::Histogram;
 
+use super::gaps::Gaps;
 use super::sizes::Sizes;
 use super::synthesis::{EXTENT_PAGES, Recipe, Synthesis};
 use crate::generators::patterns::Draw;
@@ -27,8 +28,12 @@ pub struct Measured {
     reads: u64,
     writes: u64,
     sequential: u64,
-    mean_gap_ns: f64,
-    median_gap_ns: f64,
+    /// From the first request to the last.
+    span_ns: u64,
+    /// Times between requests in ns.
+    gaps: Histogram<u64>,
+    /// Numbers of requests at one time, with how often so many come.
+    together: BTreeMap<u64, u64>,
     /// Sizes in pages of reads and of writes, with how many there are.
     sizes: [BTreeMap<u64, u64>; 2],
     /// Extents that requests begin in where they follow no other, with how often.
@@ -48,14 +53,14 @@ pub fn measure(trace: &Trace, context: &Context, watch: &mut Watch<'_>) -> Resul
         reads: 0,
         writes: 0,
         sequential: 0,
-        mean_gap_ns: 0.0,
-        median_gap_ns: 0.0,
+        span_ns: 0,
+        gaps: Histogram::new(3).expect("three digits are supported"),
+        together: BTreeMap::new(),
         sizes: Default::default(),
         extents: BTreeMap::new(),
     };
     let mut source = trace.source(context, watch)?;
-    let mut gaps: Histogram<u64> = Histogram::new(3).expect("three digits are supported");
-    let (mut span_ns, mut last) = (0, None);
+    let (mut last, mut together) = (None, 1);
     // Where the last request of each device ended.
     let mut ends: Vec<Option<u64>> = Vec::new();
     let mut batch = Vec::new();
@@ -77,8 +82,13 @@ pub fn measure(trace: &Trace, context: &Context, watch: &mut Watch<'_>) -> Resul
             *sizes.entry(if is_kept { pages } else { pages.next_power_of_two() }).or_default() += 1;
             if let Some(last) = last.replace(arrival.time.0) {
                 let gap_ns = arrival.time.0 - last;
-                span_ns += gap_ns;
-                gaps.record(gap_ns).expect("the histogram grows by itself");
+                found.span_ns += gap_ns;
+                found.gaps.record(gap_ns).expect("the histogram grows by itself");
+                if gap_ns == 0 {
+                    together += 1;
+                } else {
+                    *found.together.entry(std::mem::replace(&mut together, 1)).or_default() += 1;
+                }
             }
             let device = source.device_at(arrival.lba);
             if ends.len() <= device {
@@ -95,10 +105,7 @@ pub fn measure(trace: &Trace, context: &Context, watch: &mut Watch<'_>) -> Resul
             return Err(Stopped::Interrupted);
         }
     }
-    if !gaps.is_empty() {
-        found.mean_gap_ns = span_ns as f64 / gaps.len() as f64;
-        found.median_gap_ns = gaps.value_at_quantile(0.5) as f64;
-    }
+    *found.together.entry(together).or_default() += 1;
     if found.requests == 0 {
         return Err(WorkloadError::file(&found.name, "no read and no write in it to measure").into());
     }
@@ -130,16 +137,29 @@ impl Measured {
             skew: Box::new(ExtentDraw::new(&self.extents)),
             is_mixed: true,
             pages: ((last + 1) * EXTENT_PAGES).max(longest.unwrap_or(0)),
-            mean_gap_ns: self.mean_gap_ns,
-            median_gap_ns: self.median_gap_ns,
+            gaps: self.gaps(&stream),
             requests: context.requests.unwrap_or(self.requests),
             notes: vec![self.statement()],
         };
         Box::new(Synthesis::new(recipe, &stream, context))
     }
 
+    fn gaps(&self, stream: &dyn Fn(&str) -> Stream) -> Gaps {
+        let gaps: Vec<(f64, u64)> = self
+            .gaps
+            .iter_recorded()
+            .map(|bucket| (bucket.value_iterated_to() as f64, bucket.count_at_value()))
+            .filter(|(gap_ns, _)| *gap_ns > 0.0)
+            .collect();
+        let count: u64 = gaps.iter().map(|(_, count)| count).sum();
+        let together: Vec<(f64, u64)> =
+            self.together.iter().map(|(requests, count)| (*requests as f64, *count)).collect();
+        Gaps::measured(&gaps, self.span_ns as f64 / count.max(1) as f64, &together, stream)
+    }
+
     /// What every result made from it must say.
     fn statement(&self) -> String {
+        let mean_gap_ns = self.span_ns as f64 / self.gaps.len().max(1) as f64;
         format!(
             "made from what was measured of {}, synthetic, no recorded trace: {} requests, {:.1} % writes, {:.1} % \
              random, gaps of {:.3} ms mean and {:.3} ms median, places in {} of its extents of {}; sizes are whole pages",
@@ -147,8 +167,8 @@ impl Measured {
             self.requests,
             100.0 * self.writes as f64 / self.requests as f64,
             100.0 * (1.0 - self.sequential as f64 / self.requests as f64),
-            self.mean_gap_ns / 1e6,
-            self.median_gap_ns / 1e6,
+            mean_gap_ns / 1e6,
+            self.gaps.value_at_quantile(0.5) as f64 / 1e6,
             self.extents.len(),
             Bytes(EXTENT_SECTORS * SECTOR_BYTES),
         )

@@ -36,10 +36,8 @@ pub(super) struct Recipe {
     pub skew: Box<dyn Draw>,
     /// Pages that requests lie in.
     pub pages: u64,
-    /// Mean time between requests.
-    pub mean_gap_ns: f64,
-    /// Median time between requests.
-    pub median_gap_ns: f64,
+    /// Times between requests.
+    pub gaps: Gaps,
     /// Requests to make.
     pub requests: u64,
     /// What every result must show.
@@ -98,8 +96,11 @@ impl Recipe {
             writes: Sizes::new(kib, profile.write_kb, times, stream("write sizes")),
             skew: skew.draw(extents)?,
             pages: extents * EXTENT_PAGES,
-            mean_gap_ns: gap_ns(profile.synthesised_mean_ms()),
-            median_gap_ns: gap_ns(profile.inter_arrival_median_ms),
+            gaps: Gaps::lognormal(
+                gap_ns(profile.synthesised_mean_ms()),
+                gap_ns(profile.inter_arrival_median_ms),
+                stream("gaps"),
+            ),
             requests: profile.requests(),
             notes,
         })
@@ -142,7 +143,7 @@ impl Synthesis {
             extents: recipe.skew,
             pages: recipe.pages,
             places: stream("places"),
-            gaps: Gaps::new(recipe.mean_gap_ns, recipe.median_gap_ns, stream("gaps")),
+            gaps: recipe.gaps,
             elapsed: Elapsed::default(),
             run: None,
             length,

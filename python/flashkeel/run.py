@@ -209,7 +209,7 @@ class Run:
         return float(self._distribution(latency_class).get("iops", 0.0))
 
     def bandwidth(self, latency_class: str) -> float:
-        """Return the bytes that the requests of a class asked for in a second of simulated time."""
+        """Return the bytes a second of simulated time of a class, its requests as aligned."""
         distribution = self._distribution(latency_class)
         size = distribution["bytes"] / distribution["count"] if distribution["count"] else 0.0
         return size * self.iops(latency_class)

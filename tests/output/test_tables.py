@@ -111,6 +111,12 @@ def test_trims_that_were_left_out_are_said_to_be_for_either_reason(known_run):
     assert note.endswith("7 trims left out: too small, or of what is neither read nor written")
 
 
+def test_rounded_requests_are_said_to_count_their_bytes_so(known_run):
+    counts = dict.fromkeys(known_run().data["workload"], 0) | {"aligned": 3000}
+    (note,) = tables.notes([known_run(workload=counts)])
+    assert note.endswith("3,000 requests rounded to the alignment (bytes and MB/s count them so)")
+
+
 def test_notes_are_told_once(known_run):
     runs = [
         known_run("a", notes=["time unit assumed"]),

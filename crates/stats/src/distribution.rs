@@ -22,7 +22,7 @@ pub struct Distribution {
     pub count: u64,
     /// Requests per second of measured time; 0 if no time passed.
     pub iops: f64,
-    /// Bytes requested.
+    /// Bytes served: of each request those of its range as it was aligned to the device.
     pub bytes: u64,
     /// Mean latency.
     pub mean_ns: Option<f64>,

@@ -34,7 +34,7 @@ _INPUT_CHANGES = {
     "outside_window": "requests outside the window left out",
     "zero_length": "requests of no length left out",
     "trims_dropped": "trims left out: too small, or of what is neither read nor written",
-    "aligned": "requests rounded to the alignment",
+    "aligned": "requests rounded to the alignment (bytes and MB/s count them so)",
     "folded": "requests moved by fold",
     "clipped": "requests cut off at its end",
     "reordered": "requests put back in order",

@@ -177,7 +177,8 @@ class Drive:
         What is written is kept in the file `data`, and found there the next time, or in
         memory. The dictionary has ``clients``, ``faults``, ``requests``, ``late``,
         percentiles in ns of by how much answers were later than the model says, and
-        ``synced``, of how much longer flushes took until what they were about was durable.
+        ``synced``, of how much longer flushes and other requests took until what they were
+        about was durable.
         """
         service = {
             "seed": check(seed),

@@ -18,7 +18,7 @@ pub struct Snapshot {
     pub tallies: Box<[Tally; Counted::ALL.len()]>,
     /// By how much answers were later than the model says.
     pub late: Late,
-    /// How much longer flushes took until what they were about was durable.
+    /// How much longer requests took until what they were about was durable.
     pub synced: Late,
     /// Clients that are connected.
     pub clients: usize,

@@ -128,4 +128,4 @@ def nbd(
     synced = served["synced"]
     if synced["count"]:
         parts = ", ".join(f"{word} {units.duration(synced[key])}" for word, key in shown)
-        echo(f"Longer until they were durable, of {synced['count']:,} flushes: {parts}")
+        echo(f"Longer until they were durable, of {synced['count']:,} requests: {parts}")

@@ -125,7 +125,7 @@ class _Drive(Collector):
     def _lateness(self, state: dict[str, Any]) -> Iterable[Metric]:
         for key, name, words in (
             ("late", "lateness", "By how much answers were later than the model says."),
-            ("synced", "sync", "How much longer flushes took until they were durable."),
+            ("synced", "sync", "How much longer requests took until they were durable."),
         ):
             found = state[key]
             gauge = GaugeMetricFamily(

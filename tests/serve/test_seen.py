@@ -289,6 +289,25 @@ def test_explain_says_who_owns_the_last_minute(served, cli):
     assert "No such file" in outcome.err
 
 
+def test_explain_says_what_waited_until_it_was_durable(tmp_path, cli):
+    served = Served(tmp_path, "127.0.0.1:0", "--data", tmp_path / "data")
+    for cookie in range(20):
+        served.client.ask(torture.WRITE, cookie, cookie * 4096, 4096, bytes(4096), torture.FUA)
+        assert served.client.answer() == (0, cookie)
+    outcome = cli("explain", f"unix:{served.control}", "--above", "p50")
+    (line,) = [line for line in outcome.out.splitlines() if line.startswith("Clients saw more")]
+    assert "20 requests waited until they were durable in --data: half " in line
+    outcome = cli("explain", f"unix:{served.control}", "--format", "json")
+    (found,) = json.loads(outcome.out)
+    # The model answered none of them by itself.
+    assert "server_late" not in found
+    synced = found["server_synced"]
+    assert synced["count"] == sum(synced["counts"]) == 20
+    assert len(synced["counts"]) == len(synced["bounds_ns"]) + 1
+    assert 0 < synced["p50_ns"] <= synced["max_ns"]
+    served.end()
+
+
 def test_whoever_says_nonsense_hears_so_and_disturbs_nobody(served):
     silent = socket.socket(socket.AF_UNIX)
     silent.connect(str(served.control))

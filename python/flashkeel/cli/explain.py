@@ -50,7 +50,7 @@ def explain(
     parts = _parts(budget) if budget is not None else None
     found = [(run, run.explain(above, latency_class)) for run in load_runs(result)]
     state = _state(result)
-    late = state["late"] if state is not None and state["late"]["count"] else None
+    errors = {} if state is None else _errors(state)
     asked = units.requests(latency_class or "request")
     if not result.startswith("unix:") and not any(one.count for _, one in found):
         names = ", ".join(repr(run.name) for run, _ in found)
@@ -59,7 +59,7 @@ def explain(
         rows = [
             asdict(one)
             | {"basis": run.data["basis"]}
-            | ({} if late is None else {"server_late": late})
+            | {f"server_{name}": error for name, error in errors.items()}
             | ({} if state is None else {"time_scale": state["time_scale"]})
             | ({} if parts is None else {"budget": [asdict(part) for part in spent(one, parts)]})
             for run, one in found
@@ -79,13 +79,24 @@ def explain(
             f"All times are the drive's: clients see each {state['time_scale']:g} times as long, "
             "as --time-scale says"
         )
-    if late is not None and any(one.count for _, one in found):
+    said = {
+        "late": "since its start the server was later than the model says, of {:,} answers",
+        "synced": "since the start {:,} requests waited until they were durable in --data",
+    }
+    for name, error in errors.items() if any(one.count for _, one in found) else ():
         shown = (("half", "p50_ns"), ("p99", "p99_ns"), ("p99.9", "p99_9_ns"))
-        words = ", ".join(f"{word} {units.duration(late[key])}" for word, key in shown)
-        echo(
-            f"Clients saw more than this: since its start the server was later than the model "
-            f"says, of {late['count']:,} answers: {words}"
-        )
+        words = ", ".join(f"{word} {units.duration(error[key])}" for word, key in shown)
+        told = said[name].format(error["count"])
+        echo(f"Clients saw more than this: {told}: {words}")
+
+
+def _errors(state: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what clients of a served drive saw beyond the model, where anything was measured.
+
+    Each has the bounds of the classes in which it is counted.
+    """
+    found = {name: state[name] for name in ("late", "synced") if state[name]["count"]}
+    return {name: {"bounds_ns": state["bounds_ns"]} | error for name, error in found.items()}
 
 
 def _state(target: str) -> dict[str, Any] | None:

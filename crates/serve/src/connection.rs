@@ -34,6 +34,8 @@ pub(crate) struct Connection {
     heard: Instant,
     /// When answers were due that nobody has tried to send.
     due: Vec<Time>,
+    /// Its turn was over before its requests were.
+    pub(crate) is_behind: bool,
     /// It is to be closed once what is unsent has gone and what is inside has ended.
     pub(crate) is_ending: bool,
     pub(crate) is_gone: bool,
@@ -52,6 +54,7 @@ impl Connection {
             owes_since: None,
             heard: Instant::now(),
             due,
+            is_behind: false,
             is_ending: false,
             is_gone: false,
         }
@@ -135,14 +138,14 @@ impl Connection {
     pub(crate) fn is_ready(&mut self, buffer: &mut [u8]) {
         if self.is_heard() {
             self.read(buffer);
-        } else if self.session.output().is_empty() {
+        } else if self.session.output().is_empty() && !self.is_behind {
             self.is_gone = true;
         }
     }
 
     /// Whether more may be read of it.
     pub(crate) fn is_heard(&self) -> bool {
-        !self.is_ending && self.has_room() && self.session.wants_more()
+        !self.is_ending && !self.is_behind && self.has_room() && self.session.wants_more()
     }
 }
 

@@ -44,6 +44,10 @@ const READ_BYTES: usize = 256 << 10;
 /// the system as long as this, while nothing else is answered.
 const PROMPT: Span = Span::from_us(16);
 
+/// Requests of one client are taken for so long at a time, and one at least: what others have sent
+/// meanwhile is not even read before. Some, as of what is stored, are answered as they are taken.
+const TURN: Span = Span::from_us(50);
+
 /// How a device is served.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -64,7 +68,7 @@ pub struct Served {
     pub requests: u64,
     /// By how much answers were later than the model says.
     pub late: Late,
-    /// How much longer flushes took until what they were about was durable.
+    /// How much longer requests took until what they were about was durable.
     pub synced: Late,
 }
 
@@ -228,6 +232,45 @@ impl Clients {
         Ok(now)
     }
 
+    /// Takes requests of the client at this place, for a turn; returns what it has just done that
+    /// the protocol does not allow, if anything.
+    fn take_turn<L: Leaf>(
+        &mut self,
+        at: usize,
+        drive: &mut Drive<L>,
+        clock: &Clock,
+    ) -> io::Result<Option<&'static str>> {
+        let mut until = None;
+        loop {
+            // Each is asked at its own time: what comes last of many waits for none of them.
+            let now = self.keep_up(drive, clock)?;
+            let client = &mut self.all[at];
+            client.is_behind = now > *until.get_or_insert(now + TURN);
+            if client.is_behind {
+                return Ok(None);
+            }
+            let number = client.number;
+            match client.next_ask() {
+                Ok(Some(ask)) => {
+                    let cookie = ask.cookie;
+                    if let Some(answer) = drive.submit(now, number, &ask) {
+                        self.answered += 1;
+                        self.unsent.get_or_insert(now);
+                        client.put(cookie, None, answer);
+                    }
+                }
+                Ok(None) => return Ok(None),
+                Err(closed) => {
+                    let was_ending = std::mem::replace(&mut client.is_ending, true);
+                    return Ok(match closed {
+                        Closed::Fault(reason) if !was_ending => Some(reason),
+                        _ => None,
+                    });
+                }
+            }
+        }
+    }
+
     /// Answers what ends next to at once, and then what follows as closely, so that it goes
     /// along: to wake a client that sleeps takes the system longer than all of it.
     fn await_next<L: Leaf>(&mut self, drive: &mut Drive<L>, clock: &Clock) -> io::Result<()> {
@@ -288,6 +331,9 @@ fn run<L: Leaf>(
         // say, nobody has to be awake in time.
         let ends_before = if drive.is_idle() { Duration::ZERO } else { sleep.ends_before() };
         let mut due = drive.next_event().map(|due| clock.until(due));
+        if clients.all.iter().any(|client| client.is_behind) {
+            due = Some(Duration::ZERO);
+        }
         // There may be more to prepare, where nobody asks for anything.
         if due.is_none_or(|due| due > ends_before)
             && (drive.device().prepare() || !is_alone && clients.lingers())
@@ -322,33 +368,10 @@ fn run<L: Leaf>(
         }
         clients.advance(drive, clock)?;
         for at in 0..clients.all.len() {
-            loop {
-                // Each is asked at its own time: what comes last of many waits for none of them.
-                let now = clients.keep_up(drive, clock)?;
-                let client = &mut clients.all[at];
-                let number = client.number;
-                match client.next_ask() {
-                    Ok(Some(ask)) => {
-                        let cookie = ask.cookie;
-                        if let Some(answer) = drive.submit(now, number, &ask) {
-                            clients.answered += 1;
-                            clients.unsent.get_or_insert(now);
-                            client.put(cookie, None, answer);
-                        }
-                    }
-                    Ok(None) => break,
-                    Err(closed) => {
-                        if let Closed::Fault(reason) = closed
-                            && !client.is_ending
-                        {
-                            served.faults += 1;
-                            let said = complaints.about(client.number, reason, Instant::now());
-                            said.iter().for_each(|sentence| watch.says(sentence));
-                        }
-                        client.is_ending = true;
-                        break;
-                    }
-                }
+            if let Some(reason) = clients.take_turn(at, drive, clock)? {
+                served.faults += 1;
+                let said = complaints.about(clients.all[at].number, reason, Instant::now());
+                said.iter().for_each(|sentence| watch.says(sentence));
             }
             let refused = clients.all[at].session.take_refused();
             clients.answered += refused.iter().sum::<u64>();

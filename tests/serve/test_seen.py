@@ -1,6 +1,7 @@
 """What is seen of a drive while it is served: metrics, and `explain` from the outside."""
 
 import json
+import math
 import re
 import signal
 import socket
@@ -98,6 +99,14 @@ def test_metrics_count_what_clients_did(served):
     }
     assert {name: seen[name, disk] for name in counted} == counted
     assert seen[("flashkeel_clients",)] == 1
+    # Where nothing was measured there is no lateness of 0.
+    late, sync = (
+        [value for (name, *_), value in seen.items() if name == f"flashkeel_{which}_seconds"]
+        for which in ("lateness", "sync")
+    )
+    assert len(late) == len(sync) == 5
+    assert all(value >= 0 for value in late)
+    assert all(math.isnan(value) for value in sync)
     # Each read is in one histogram, that of whoever owned most of it.
     everything = [
         value

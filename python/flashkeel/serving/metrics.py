@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -131,9 +132,10 @@ class _Drive(Collector):
             gauge = GaugeMetricFamily(
                 f"flashkeel_{name}_seconds", words, labels=["device", "quantile"]
             )
-            for quantile, percentile in _PERCENTILES:
-                gauge.add_metric([self._name, quantile], found[percentile] / 1e9)
-            gauge.add_metric([self._name, "1"], found["max_ns"] / 1e9)
+            for quantile, percentile in (*_PERCENTILES, ("1", "max_ns")):
+                # Quantiles of nothing are no number, as in summaries of Prometheus' own clients.
+                value = found[percentile] / 1e9 if found["count"] else math.nan
+                gauge.add_metric([self._name, quantile], value)
             yield gauge
             yield self._counter(
                 f"flashkeel_{name}_answers", "Answers that this is of", found["count"]

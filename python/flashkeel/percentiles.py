@@ -27,10 +27,10 @@ def parse(text: str | float) -> float:
     if not 0 <= value < 100:
         raise InputError(f"{text!r} is not a percentile; write for example p99.9")
     known = float(key(value))
-    # What has been computed may be off by less.
-    if abs(known - value) > 1e-9:
+    # What has been computed may have more.
+    if known >= 100 or (isinstance(text, str) and known != value):
         raise InputError(f"{text!r} has more than six decimals, the most that a percentile has")
-    return known
+    return value
 
 
 def nines(percentile: float) -> float:

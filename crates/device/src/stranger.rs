@@ -210,7 +210,7 @@ fn buffer(random: &mut Stream, volumes: u64, units: u64) -> BufferConfig {
         flush,
         size: Bytes(pages * LOGICAL_PAGE_BYTES * volumes),
         rewrite: if coalesces { Rewrite::Coalesce } else { Rewrite::Append },
-        timeout: span(random, 5_000.0, 500_000.0),
+        timeout: Some(span(random, 5_000.0, 500_000.0)),
         watermark: spread(random, 0.3, 0.95),
         ..BufferConfig::default()
     }

@@ -134,7 +134,7 @@ fn buffers_that_would_stand_still() {
         c.buffer.flush = vec![policy("page")];
     });
     for timeout in [Span::ZERO, Span(u64::MAX)] {
-        refused("buffer.timeout is", |c| c.buffer.timeout = timeout);
+        refused("buffer.timeout is", |c| c.buffer.timeout = Some(timeout));
     }
     for watermark in [0.0, 1.0, -1.0, f64::NAN] {
         refused("buffer.watermark is", |c| c.buffer.watermark = watermark);

@@ -57,13 +57,16 @@ fn a_buffered_write_costs_the_lookup() {
 fn a_write_through_write_costs_its_program() {
     let mut config = exact();
     config.buffer.kind = policy("none");
-    config.buffer.timeout = Span(70_000);
+    config.buffer.timeout = Some(Span(70_000));
     let program = GENERATION + 4 * UNIT + PROGRAM;
     assert_eq!(latency(&config, Operation::Write, 0, 4), LOOKUP + program);
     // A page filled in part waits for the timeout and is programmed whole.
     assert_eq!(latency(&config, Operation::Write, 0, 1), LOOKUP + 70_000 + program);
     // Two flash pages go side by side to two channels.
     assert_eq!(latency(&config, Operation::Write, 0, 8), LOOKUP + program);
+    // Without one given the wait is short beside a program.
+    config.buffer.timeout = None;
+    assert_eq!(latency(&config, Operation::Write, 0, 1), LOOKUP + 100_000 + program);
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn the_operation_that_ends_last_carries_the_blame() {
 fn a_write_through_write_waits_for_others_to_fill_its_page() {
     let mut config = exact();
     config.buffer.kind = policy("none");
-    config.buffer.timeout = Span(300_000);
+    config.buffer.timeout = Some(Span(300_000));
     let mut ssd = ready(&config, 1);
     let requests =
         [(0, Operation::Write, 0, 1), (70_000, Operation::Write, 8, 3), (10_000_000, Operation::Write, 0, 2)];

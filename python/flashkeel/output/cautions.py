@@ -18,6 +18,8 @@ _FAILED = {
     "gone": "for {} requests the device was gone",
     "aborted": "{} requests were cut off",
 }
+_MOST_WAITING = 0.5
+"""Share of the latency of writes beyond which what they wait for is no matter of the flash."""
 
 
 def of(runs: Sequence[Run]) -> Iterator[str]:
@@ -28,6 +30,8 @@ def of(runs: Sequence[Run]) -> Iterator[str]:
         for one in overload.found(run):
             name = run.name if one.name == run.name else f"{run.name}: {one.name}"
             yield f"{name}: {overloaded(one)}"
+        if (waiting := _waiting_for_others(run)) > _MOST_WAITING:
+            yield f"{run.name}: {_aggregated(waiting)}"
         if steadiness.is_of_the_beginning(run):
             yield f"{run.name}: {_of_the_beginning(steadiness.from_free_blocks(run) or 0.0)}"
         for text in _of_the_first_state(run):
@@ -42,6 +46,19 @@ def failed(run: Run) -> Iterator[str]:
         share = units.share(count / run.data["requests"])
         text = _FAILED.get(how, f"{{}} requests ended as {how}").format(f"{count:,}")
         yield f"{text} ({share} of all): no distribution has them"
+
+
+def _waiting_for_others(run: Run) -> float:
+    """Return the share of the latency of writes in which they wait for others to come."""
+    writes = run.samples("write") * (run.mean("write") or 0.0)
+    return run.data.get("blame_ns", {}).get("aggregation", 0) / writes if writes else 0.0
+
+
+def _aggregated(share: float) -> str:
+    return (
+        f"{units.share(share)} of the latency of writes is waiting for others to fill a flash page;"
+        " the key `buffer.timeout` of the device ends that"
+    )
 
 
 def _of_the_beginning(share: float) -> str:

@@ -21,7 +21,7 @@ use crate::limits::LONGEST;
 flashkeel_config::axis! {
     /// When a write is acknowledged.
     pub enum BufferKind as "buffer kind": BufferPolicy {
-        /// When it is in flash.
+        /// When it is in flash: it waits for others to fill its flash page, for up to `timeout`.
         None(None) in none = "none",
         /// When it is in the buffer, which is flushed in the background.
         Back(Back) in back = "back",
@@ -77,15 +77,18 @@ pub struct BufferConfig {
     pub rewrite: Rewrite,
     /// What starts a flush.
     pub flush: Vec<Trigger>,
-    /// How long a page may be buffered, for the trigger `timeout`.
-    pub timeout: Span,
+    /// How long a page may be buffered, for the trigger `timeout`. If absent 100 ms, and
+    /// 100 us where the kind is `none`: there a write waits for so long for others to fill
+    /// its flash page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Span>,
     /// Fraction of `size`, for the trigger `watermark`.
     pub watermark: f64,
 }
 
 impl Default for BufferConfig {
     /// AutoSSD, §4.2: aggregated to flash pages, acknowledged in controller
-    /// memory. The paper gives neither size nor timeout; these are ours.
+    /// memory. The paper gives no size; this is ours.
     fn default() -> Self {
         BufferConfig {
             kind: BufferKind::Back(back::Back::default()),
@@ -93,7 +96,7 @@ impl Default for BufferConfig {
             volatile: false,
             rewrite: Rewrite::Append,
             flush: vec![Trigger::Page, Trigger::Timeout],
-            timeout: Span::from_ms(100),
+            timeout: None,
             watermark: 0.8,
         }
     }
@@ -139,10 +142,10 @@ impl BufferConfig {
                     .into());
             }
         }
-        if has(Trigger::Timeout) && !(Span(1)..=LONGEST).contains(&self.timeout) {
+        let timeout = self.timeout.unwrap_or_else(|| self.kind.policy().timeout());
+        if has(Trigger::Timeout) && !(Span(1)..=LONGEST).contains(&timeout) {
             return Err(format!(
-                "buffer.timeout is {}; give the time a page may be buffered, at most {LONGEST}",
-                self.timeout
+                "buffer.timeout is {timeout}; give the time a page may be buffered, at most {LONGEST}"
             ));
         }
         if !(self.watermark > 0.0 && self.watermark < 1.0) {
@@ -157,7 +160,7 @@ impl BufferConfig {
                 full: has(Trigger::Full),
                 watermark: has(Trigger::Watermark).then_some(watermark),
                 read: has(Trigger::Read),
-                timeout: has(Trigger::Timeout).then_some(self.timeout),
+                timeout: has(Trigger::Timeout).then_some(timeout),
             },
             coalesces: self.rewrite == Rewrite::Coalesce,
             is_volatile: self.volatile,
@@ -198,6 +201,12 @@ pub trait BufferPolicy {
     /// flush is over.
     fn waits_for_own_flush(&self) -> bool {
         false
+    }
+
+    /// How long a page is buffered before it is programmed with others or without, where the
+    /// configuration does not say. (Ours.)
+    fn timeout(&self) -> Span {
+        Span::from_ms(100)
     }
 
     /// Flash pages that go to flash together under the trigger `page`.

@@ -9,7 +9,7 @@ from flashkeel.percentiles import key
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99, 99.9999)
 COUNTERS = (
-    "not_io", "other_device", "outside_window", "zero_length", "trims_dropped",
+    "not_io", "bad_lines", "other_device", "outside_window", "zero_length", "trims_dropped",
     "aligned", "folded", "clipped", "reordered",
 )  # fmt: skip
 

@@ -35,6 +35,8 @@ pub struct TraceInfo {
     pub write_zeroes: u64,
     /// Requests of no length, left out of everything else.
     pub zero_length: u64,
+    /// Lines that cannot be read, left out by `bad_lines`.
+    pub bad_lines: u64,
     /// Lines or records that are no requests.
     pub not_io: u64,
     /// Requests found out of order and put right by the reorder window.
@@ -141,7 +143,7 @@ pub struct DeviceInfo {
 
 /// Reads a trace from beginning to end and says what is in it. Of the settings
 /// only those that say how the file is read matter: format, time unit, action,
-/// reorder window and requests of no length. `watch` is told how much has been
+/// reorder window, requests of no length and bad lines. `watch` is told how much has been
 /// read.
 ///
 /// # Errors
@@ -150,7 +152,7 @@ pub fn info(trace: &Trace, watch: &mut Watch<'_>) -> Result<TraceInfo, Stopped> 
     let opened = trace.open_file(false)?;
     let (format, compression, file) = (opened.format, opened.compression, opened.file.clone());
     let (progress, mut pulse) = (opened.progress.clone(), Pulse::new(watch));
-    let mut input = Ordered::new(opened, trace.reorder, trace.zero_length);
+    let mut input = Ordered::new(opened, trace);
     let (mut record, mut counts) = (Record::EMPTY, Counts::default());
     let mut tally = Tally::new();
     while input.next(&mut record, &mut counts)? {
@@ -322,6 +324,7 @@ impl Tally {
             flushes: flushes.requests,
             write_zeroes: write_zeroes.requests,
             zero_length: counts.zero_length,
+            bad_lines: counts.bad_lines,
             not_io: counts.not_io,
             reordered: counts.reordered,
             read_fraction: share(reads.requests, data),

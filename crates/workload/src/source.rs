@@ -86,6 +86,8 @@ pub struct Counts {
     /// Lines or records that are no requests: headers, blank lines, file
     /// actions, events of other kinds, SCSI commands other than read and write.
     pub not_io: u64,
+    /// Lines that cannot be read, left out by `bad_lines`.
+    pub bad_lines: u64,
     /// Requests left out by the `device` filter.
     pub other_device: u64,
     /// Requests left out by the `window`, or beyond the `duration`.
@@ -116,6 +118,7 @@ impl Counts {
         self.flushes += other.flushes;
         self.write_zeroes += other.write_zeroes;
         self.not_io += other.not_io;
+        self.bad_lines += other.bad_lines;
         self.other_device += other.other_device;
         self.outside_window += other.outside_window;
         self.zero_length += other.zero_length;

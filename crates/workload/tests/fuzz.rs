@@ -150,7 +150,7 @@ fn survive(format: &str, contents: &[u8], what: &str) {
     };
     for trace in [
         Trace { format: forced, columns, ..lenient.clone() },
-        Trace { fold: Fold::Compact, ..lenient.clone() },
+        Trace { fold: Fold::Compact, bad_lines: 2, ..lenient.clone() },
         lenient,
     ] {
         let described = info(&trace);

@@ -284,6 +284,32 @@ fn requests_of_no_length_can_be_skipped() {
 }
 
 #[test]
+fn so_many_bad_lines_are_left_out_and_counted() {
+    let mut trace = unaligned(file("b.mqsim", "0 0 0 8 1\n5 0 x 8 1\n7 0\n8 0 8 9999999999 1\n9 0 8 8 1\n"));
+    assert!(refusal(trace.clone()).starts_with("b.mqsim:2: "));
+    trace.bad_lines = 2;
+    let message = refusal(trace.clone());
+    assert!(message.starts_with("b.mqsim:4: a request of 5119999999488 bytes"), "{message}");
+    assert!(message.ends_with("; bad_lines = 2 were left out before it"), "{message}");
+    trace.bad_lines = 3;
+    let (arrivals, counts) = replay(trace.clone()).unwrap();
+    assert_eq!((lbas(&arrivals), counts.bad_lines, counts.read), (vec![0, 8], 3, 2));
+    let found = info(&trace).unwrap();
+    assert_eq!((found.requests, found.bad_lines), (2, 3));
+    // With the devices merged nothing is read before the replay, and each pass leaves them out.
+    (trace.devices, trace.repeat) = (DeviceSpaces::Merge, 2);
+    let (arrivals, counts) = replay(trace).unwrap();
+    assert_eq!((lbas(&arrivals), counts.bad_lines), (vec![0, 8, 0, 8], 6));
+}
+
+#[test]
+fn a_line_that_never_ends_is_no_bad_line() {
+    let mut trace = unaligned(file("l.mqsim", format!("0 0 0 8 1\n{}", "x".repeat(200_000))));
+    trace.bad_lines = u64::MAX;
+    assert_eq!(refusal(trace), "l.mqsim:2: longer than 64 KiB; this is not a text trace");
+}
+
+#[test]
 fn a_conversion_keeps_sectors_and_its_options() {
     let path = file("c.mqsim", "0 0 3 5 1\n1000 0 9 1 0\n");
     let out = path.with_extension("csv");

@@ -30,6 +30,7 @@ PAGE = 80
 
 _INPUT_CHANGES = {
     "not_io": "lines or records that are no requests",
+    "bad_lines": "lines that cannot be read left out",
     "other_device": "requests of other devices left out",
     "outside_window": "requests outside the window left out",
     "zero_length": "requests of no length left out",
@@ -242,7 +243,7 @@ def notes(all_runs: Sequence[Run]) -> list[str]:
 
 def _changed_input(run: Run) -> str:
     counts = run.data["workload"]
-    changed = {words: counts[key] for key, words in _INPUT_CHANGES.items() if counts[key]}
+    changed = {words: counts[key] for key, words in _INPUT_CHANGES.items() if counts.get(key)}
     return ", ".join(f"{count:,} {words}" for words, count in changed.items())
 
 

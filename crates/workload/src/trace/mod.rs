@@ -70,6 +70,10 @@ pub struct Trace {
     /// Requests of no length: refused, or left out and counted.
     #[serde(default)]
     pub zero_length: ZeroLength,
+    /// At most so many lines of a text that cannot be read are left out and counted; at the
+    /// next one the trace is refused.
+    #[serde(default, skip_serializing_if = "is_none_of_them")]
+    pub bad_lines: u64,
     /// Times may go backwards by at most this; requests are then put in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Span>,
@@ -170,6 +174,10 @@ fn once_as_fast() -> f64 {
     1.0
 }
 
+fn is_none_of_them(count: &u64) -> bool {
+    *count == 0
+}
+
 fn once() -> u32 {
     1
 }
@@ -193,6 +201,7 @@ impl Trace {
             fold: Fold::default(),
             align: None,
             zero_length: ZeroLength::default(),
+            bad_lines: 0,
             reorder: None,
             window: None,
             intensity: once_as_fast(),

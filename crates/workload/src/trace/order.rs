@@ -6,9 +6,9 @@ use std::path::Path;
 
 use flashkeel_engine::{Operation, Span};
 
-use super::ZeroLength;
+use super::{Trace, ZeroLength};
 use crate::readers::{Opened, Reader, Record, says_synthetic};
-use crate::{Basis, Counts, WorkloadError};
+use crate::{Basis, Counts, Location, WorkloadError};
 
 /// Longest request there may be: any in use is far shorter, and one that is
 /// not comes from a misread field.
@@ -28,6 +28,10 @@ pub(crate) struct Ordered {
     reader: Box<dyn Reader>,
     window_ns: Option<u64>,
     zero_length: ZeroLength,
+    /// Lines that may be wrong, those among them that were, and where the last was.
+    bad_lines: u64,
+    left_out: u64,
+    last_bad: Location,
     newest_ns: u64,
     // Items are numbered in the order of the file, so ties keep it.
     waiting: BinaryHeap<Reverse<Record>>,
@@ -35,13 +39,17 @@ pub(crate) struct Ordered {
 }
 
 impl Ordered {
-    pub(crate) fn new(opened: Opened, reorder: Option<Span>, zero_length: ZeroLength) -> Self {
+    /// The requests of a trace that has been opened with these settings.
+    pub(crate) fn new(opened: Opened, trace: &Trace) -> Self {
         Ordered {
             file: opened.file,
             notes: opened.notes,
             reader: opened.reader,
-            window_ns: reorder.map(Span::as_ns),
-            zero_length,
+            window_ns: trace.reorder.map(Span::as_ns),
+            zero_length: trace.zero_length,
+            bad_lines: trace.bad_lines,
+            left_out: 0,
+            last_bad: Location::File,
             newest_ns: 0,
             waiting: BinaryHeap::new(),
             is_ended: false,
@@ -111,13 +119,20 @@ impl Ordered {
     /// Puts the next request as recorded into `record`, if it has a length.
     #[inline]
     fn read(&mut self, record: &mut Record, counts: &mut Counts) -> Result<bool, WorkloadError> {
-        while self.reader.next(record, counts)? {
-            counts.read += 1;
-            if record.bytes > LONGEST_BYTES {
-                return Err(self.refuse(
-                    record.item,
-                    format!("a request of {} bytes; none is longer than 1TiB", record.bytes),
-                ));
+        loop {
+            match self.reader.next(record, counts) {
+                Ok(true) if record.bytes > LONGEST_BYTES => {
+                    let message = format!("a request of {} bytes; none is longer than 1TiB", record.bytes);
+                    let error = self.refuse(record.item, message);
+                    self.leave_out(error, counts)?;
+                    continue;
+                }
+                Ok(true) => counts.read += 1,
+                Ok(false) => return Ok(false),
+                Err(error) => {
+                    self.leave_out(error, counts)?;
+                    continue;
+                }
             }
             if record.bytes > 0 || record.operation == Operation::Flush {
                 return Ok(true);
@@ -130,7 +145,23 @@ impl Ordered {
             }
             counts.zero_length += 1;
         }
-        Ok(false)
+    }
+
+    /// Passes over what is wrong with a line, if so many may be.
+    #[cold]
+    fn leave_out(&mut self, error: WorkloadError, counts: &mut Counts) -> Result<(), WorkloadError> {
+        // A reader that does not get past it would find it wrong for ever.
+        let is_stuck = error.place == self.last_bad;
+        if self.bad_lines == 0 || is_stuck || !matches!(error.place, Location::Line(_)) {
+            return Err(error);
+        }
+        if self.left_out == self.bad_lines {
+            let message = format!("{}; bad_lines = {} were left out before it", error.message, self.left_out);
+            return Err(WorkloadError { message, ..error });
+        }
+        (self.left_out, self.last_bad) = (self.left_out + 1, error.place);
+        counts.bad_lines += 1;
+        Ok(())
     }
 
     #[cold]

@@ -180,7 +180,7 @@ impl Pass {
         Ok(Pass {
             file: opened.file.clone(),
             progress: opened.progress.clone(),
-            input: Ordered::new(opened, trace.reorder, trace.zero_length),
+            input: Ordered::new(opened, trace),
             shape: *shape,
             device: trace.device.clone(),
             rest: None,

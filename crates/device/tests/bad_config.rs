@@ -41,13 +41,15 @@ fn geometry_out_of_range() {
         c.geometry.page_size = Bytes(6 << 10)
     });
     refused("geometry.page_size is 1MiB", |c| c.geometry.page_size = Bytes(1 << 20));
-    refused("a flash page of 3 mapping units", |c| c.geometry.page_size = Bytes(12 << 10));
-    refused("at most 64", |c| {
+    refused("geometry.page_size: a flash page of 3 mapping units", |c| {
+        c.geometry.page_size = Bytes(12 << 10)
+    });
+    refused("geometry.planes_per_chip: a flash page of 128 mapping units", |c| {
         c.geometry.page_size = Bytes(128 << 10);
         c.geometry.planes_per_chip = 4;
         c.geometry.multi_plane = true;
     });
-    refused("at most 15.7 TiB are supported", |c| {
+    refused("geometry: 2199023255552 mapping units of 4KiB; at most 15.7 TiB are supported", |c| {
         c.geometry.channels = 256;
         c.geometry.chips_per_channel = 256;
         c.geometry.blocks_per_plane = 1 << 20;

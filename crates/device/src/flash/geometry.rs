@@ -91,8 +91,10 @@ impl Geometry {
             (config.blocks_per_plane * planes, units)
         };
         if units_per_page > 64 || !units_per_page.is_power_of_two() {
+            let key = if units.is_power_of_two() { "planes_per_chip" } else { "page_size" };
             return Err(format!(
-                "a flash page of {units_per_page} mapping units of 4KiB (page_size x planes programmed together); \
+                "geometry.{key}: a flash page of {units_per_page} mapping units of 4KiB \
+                 (page_size x planes programmed together); \
                  it must be a power of two, at most 64"
             ));
         }
@@ -107,9 +109,7 @@ impl Geometry {
             u64::from(geometry.chips()) * u64::from(blocks_per_chip) * u64::from(geometry.units_per_block());
         // The top of the 32-bit address space names write-buffer entries.
         if units > u64::from(u32::MAX) - (1 << 26) {
-            return Err(format!(
-                "the geometry holds {units} mapping units of 4KiB; at most 15.7 TiB are supported"
-            ));
+            return Err(format!("geometry: {units} mapping units of 4KiB; at most 15.7 TiB are supported"));
         }
         Ok(geometry)
     }

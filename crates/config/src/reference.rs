@@ -16,7 +16,7 @@ pub struct Axis {
 /// Every policy axis that a schema reaches, sorted by name.
 pub fn axes(schema: &Value) -> Vec<Axis> {
     let mut book = Book { root: schema, written: Vec::new(), axes: BTreeMap::new(), text: String::new() };
-    book.table("", schema);
+    book.table("", schema, &Value::Null);
     book.finish_axes();
     let axis = |(name, schema): (&&str, &&Value)| Axis {
         axis: name.to_string(),
@@ -31,9 +31,17 @@ pub fn axes(schema: &Value) -> Vec<Axis> {
 /// `schema` is a JSON Schema as schemars generates it.
 pub fn reference(schema: &Value) -> String {
     let mut book = Book { root: schema, written: Vec::new(), axes: BTreeMap::new(), text: String::new() };
-    book.table("", schema);
+    book.table("", schema, &Value::Null);
     book.finish_axes();
     book.text
+}
+
+/// A table among the values of another.
+struct Inner<'a> {
+    path: String,
+    schema: &'a Value,
+    /// What it is if it is left out; null where nobody says that.
+    default: &'a Value,
 }
 
 struct Book<'a> {
@@ -56,25 +64,26 @@ impl<'a> Book<'a> {
         }
     }
 
-    /// Writes the section of a table, then those of the tables in it.
-    fn table(&mut self, path: &str, schema: &'a Value) {
+    /// Writes the section of a table, then those of the tables in it. `default` is what the
+    /// table is if it is left out, where whoever holds it says that.
+    fn table(&mut self, path: &str, schema: &'a Value, default: &'a Value) {
         if !path.is_empty() {
             let _ = writeln!(self.text, "## `{path}`\n");
         }
         if let Some(description) = schema["description"].as_str() {
             let _ = writeln!(self.text, "{description}\n");
         }
-        let inner = self.rows(path, schema);
+        let inner = self.rows(path, schema, default);
         if !inner.is_empty() {
             self.written.push((schema, path.to_owned()));
         }
-        for (path, schema) in inner {
-            self.table(&path, schema);
+        for Inner { path, schema, default } in inner {
+            self.table(&path, schema, default);
         }
     }
 
     /// Writes one row per key; returns the tables among the values.
-    fn rows(&mut self, path: &str, schema: &'a Value) -> Vec<(String, &'a Value)> {
+    fn rows(&mut self, path: &str, schema: &'a Value, default: &'a Value) -> Vec<Inner<'a>> {
         let mut inner = Vec::new();
         let properties = schema["properties"].as_object().into_iter().flatten();
         let mut rows = String::new();
@@ -88,28 +97,30 @@ impl<'a> Book<'a> {
             if let Some(axis) = element["x-axis"].as_str() {
                 self.axes.insert(axis, element);
             }
+            // Whoever holds the table knows better than the table's own type.
+            let default = default.get(key).unwrap_or(&property["default"]);
             let table = if target["properties"].is_object() {
-                Some((path.clone(), target))
+                Some(Inner { path: path.clone(), schema: target, default })
             } else if element["properties"].is_object() {
-                Some((format!("{path}.N"), element))
+                Some(Inner { path: format!("{path}.N"), schema: element, default: &Value::Null })
             } else {
                 None
             };
             let description = property["description"].as_str().or(target["description"].as_str());
             let mut description = one_line(description.unwrap_or_default());
-            if let Some((path, table)) = table {
-                match self.written.iter().find(|(known, _)| std::ptr::eq(*known, table)) {
+            if let Some(table) = table {
+                match self.written.iter().find(|(known, _)| std::ptr::eq(*known, table.schema)) {
                     Some((_, known)) => {
                         let _ = write!(description, " Keys as of `{known}`.");
                     }
-                    None => inner.push((path, table)),
+                    None => inner.push(table),
                 }
             }
             let _ = writeln!(
                 rows,
                 "| `{path}` | {} | {} | {description} |",
                 self.type_of(property),
-                default_of(property, target),
+                default_of(default, target),
             );
         }
         if rows.is_empty() {
@@ -129,9 +140,8 @@ impl<'a> Book<'a> {
             for table in tables(schema) {
                 let description = text(&table["description"]);
                 let _ = writeln!(self.text, "### {name} `{}`\n\n{description}\n", policy_of(table));
-                let inner = self.rows("", table);
-                for (path, schema) in inner {
-                    self.table(&path, schema);
+                for Inner { path, schema, default } in self.rows("", table, &Value::Null) {
+                    self.table(&path, schema, default);
                 }
             }
         }
@@ -208,15 +218,15 @@ fn text(value: &Value) -> String {
 }
 
 /// The default as TOML writes it; of a table only that it is one.
-fn default_of(property: &Value, target: &Value) -> String {
-    match property.get("default") {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::Object(table)) => match table.get(crate::merge::POLICY) {
+fn default_of(default: &Value, target: &Value) -> String {
+    match default {
+        Value::Null => String::new(),
+        Value::Object(table) => match table.get(crate::merge::POLICY) {
             Some(policy) => format!("`{policy}`"),
             None => String::new(),
         },
-        Some(_) if target["properties"].is_object() => String::new(),
-        Some(value) => format!("`{value}`"),
+        _ if target["properties"].is_object() => String::new(),
+        value => format!("`{value}`"),
     }
 }
 

@@ -42,3 +42,16 @@ fn axes_are_listed_with_their_policies() {
     assert_eq!(axes[0].axis, "scheduler");
     assert_eq!(axes[0].policies, ["fifo", "debit"]);
 }
+
+#[test]
+fn a_table_without_defaults_of_its_own_has_those_of_its_holder() {
+    let schema = serde_json::json!({
+        "properties": { "delays": { "$ref": "#/$defs/Delays", "default": { "first": { "min": "1us" } } } },
+        "$defs": {
+            "Delays": { "properties": { "first": { "$ref": "#/$defs/Delay" } } },
+            "Delay": { "properties": { "min": { "type": "string", "default": "0ns" } } },
+        },
+    });
+    let text = reference(&schema);
+    assert!(text.contains("| `delays.first.min` | string | `\"1us\"` |  |"), "{text}");
+}

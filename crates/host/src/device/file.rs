@@ -20,6 +20,7 @@ pub struct FileConfig {
     pub path: PathBuf,
     /// Requests that it is given at a time, 1 to 4096.
     #[serde(default = "queue_depth")]
+    #[schemars(range(min = 1, max = 4096))]
     pub queue_depth: u16,
 }
 

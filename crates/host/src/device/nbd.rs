@@ -17,6 +17,7 @@ pub struct NbdConfig {
     pub uri: String,
     /// Requests that it is given at a time, 1 to 4096.
     #[serde(default = "queue_depth")]
+    #[schemars(range(min = 1, max = 4096))]
     pub queue_depth: u16,
 }
 

@@ -4,15 +4,18 @@ import flashkeel
 from flashkeel.output import cautions
 from small import SMALL
 
+WORKLOAD = """\
+[workload]
+requests = 200
+pacing = { policy = "closed", depth = 1 }
+source = { policy = "synthetic", read_fraction = 0.0 }
+"""
+
 
 def said(**buffer):
-    experiment = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
+    experiment = flashkeel.Experiment(SMALL.partition("[workload]")[0] + WORKLOAD, "small")
     for key, value in buffer.items():
         experiment.set(f"device.buffer.{key}", value)
-    workload = {"pacing": {"policy": "closed", "depth": 1}, "requests": 200}
-    workload["source"] = {"policy": "synthetic", "read_fraction": 0.0}
-    for key, value in workload.items():
-        experiment.set(f"workload.{key}", value)
     return [words for words in cautions.of(experiment.run().runs) if "flash page" in words]
 
 

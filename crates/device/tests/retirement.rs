@@ -267,6 +267,22 @@ fn blocks_whose_room_is_in_use_are_used_on_until_it_is_not() {
 }
 
 #[test]
+fn a_device_keeps_the_blocks_that_it_cannot_do_without_even_if_it_holds_nothing() {
+    let mut config = worn("no-space", 1);
+    config.precondition.pattern = FillPattern::None;
+    let mut host = Host::new(&config);
+    for _ in 0..12_000 {
+        let page = host.random.below(768);
+        assert_eq!(host.ask(Operation::Write, page, 1), Status::Ok);
+        assert_eq!(host.ask(Operation::Trim, page, 1), Status::Ok);
+    }
+    host.ssd.check();
+    // All the room but what is less than a block's.
+    assert_eq!(host.state("retired_blocks"), SPARE + 768 / 28);
+    assert_eq!(host.write_until_refused(768), Status::NoSpace);
+}
+
+#[test]
 fn blocks_go_on_for_ever_unless_they_are_to_retire() {
     let mut host = Host::new(&worn("none", 1));
     for _ in 0..20_000 {

@@ -161,12 +161,11 @@ impl Tables {
             held: self.held_in(domain),
             most: self.pages_in(domain).count() as u32,
         });
-        let shrunk = Room { most: room.most.saturating_sub(pages), ..room };
-        let has_room = room.held <= shrunk.most;
+        let left = room.most.checked_sub(pages).filter(|&most| room.held <= most);
         if let Some(spares) = &mut self.spares {
-            spares.rooms[domain as usize] = Some(if has_room { shrunk } else { room });
+            spares.rooms[domain as usize] = Some(Room { most: left.unwrap_or(room.most), ..room });
         }
-        has_room
+        left.is_some()
     }
 
     /// The host's pages that lie in a domain.
@@ -220,13 +219,20 @@ impl Tables {
         }
     }
 
-    /// Checks that what is held is counted right. Slow; for tests.
+    /// Checks that what is held is counted right, and that each block that has retired
+    /// was spare or took room with it. Slow; for tests.
     pub(super) fn check_spares(&self) {
         let Some(spares) = &self.spares else { return };
         for (domain, room) in (0..).zip(&spares.rooms) {
-            if let Some(Room { held, .. }) = *room {
+            let mut took_room = 0;
+            if let (Some(Room { held, most }), Some(pages)) = (*room, spares.layout.shrinks_by) {
                 assert_eq!(held, self.held_in(domain), "pages held in domain {domain}");
+                took_room = (self.pages_in(domain).count() as u32 - most) / pages;
             }
+            let blocks = self.blocks.domain_range(domain).map(|block| BlockId(block as u32));
+            let retired = blocks.filter(|&block| self.blocks.state(block) == BlockState::Retired).count();
+            let spared = spares.layout.blocks - spares.left[domain as usize];
+            assert_eq!(retired as u32, spared + took_room, "blocks of domain {domain} that have retired");
         }
     }
 }

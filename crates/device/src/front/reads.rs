@@ -36,6 +36,8 @@ impl Ssd {
                 let buffered = !trimmed && ftl.tables.map.home(local) != crate::address::Home::UNMAPPED;
                 self.machine.counters.buffered_pages_read += u64::from(buffered);
                 self.machine.counters.unmapped_pages_read += u64::from(!buffered);
+                let is_gone = !buffered && ftl.tables.is_gone(local);
+                self.requests[index].is_lost |= is_gone;
                 self.serve_from_memory(index, part, local);
                 self.requests[index].next += 1;
                 continue;

@@ -51,6 +51,8 @@ pub(crate) struct RequestState {
     pub lacks_room: bool,
     /// A page that it reads is damaged in the medium.
     pub is_unreadable: bool,
+    /// A page that it reads was lost for good when it was looked up.
+    pub is_lost: bool,
     /// The request behind it in a queue of waiting requests.
     pub behind: u32,
     /// Who owns the time since `mark`.
@@ -131,6 +133,7 @@ impl Requests {
             held_back: false,
             lacks_room: false,
             is_unreadable: false,
+            is_lost: false,
             behind: NONE,
             owner: Cause::Controller,
             mark: now,

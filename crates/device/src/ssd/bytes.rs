@@ -220,8 +220,10 @@ impl Ssd {
     fn fill(&mut self, index: u32, at: u32, page: Option<Page>) {
         let request = &mut self.requests[index];
         let payload = request.payload.skip(at * LOGICAL_PAGE_SECTORS as u32);
-        if page.is_none() && self.partitions[0].ftl.tables.is_in_medium() {
-            request.is_unreadable = true;
+        if page.is_none() {
+            let is_damaged = self.partitions[0].ftl.tables.is_in_medium();
+            request.is_unreadable |= is_damaged;
+            request.is_lost |= !is_damaged;
             self.may_fail = true;
         }
         if let Some(bytes) = &mut self.bytes

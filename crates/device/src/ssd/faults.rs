@@ -106,7 +106,10 @@ impl Ssd {
             let (part, local) = self.layout.locate(*lpn);
             self.partitions[part].ftl.tables.is_gone(local)
         };
-        if request.operation != Operation::Read || !(request.first..request.end).any(|lpn| is_gone(&lpn)) {
+        // What was on its way from flash may have failed since, and what was lost then may
+        // have been written since.
+        let is_lost = request.is_lost || (request.first..request.end).any(|lpn| is_gone(&lpn));
+        if request.operation != Operation::Read || !is_lost {
             return Status::Ok;
         }
         self.machine.counters.lost_reads += 1;

@@ -57,6 +57,22 @@ fn geometry_out_of_range() {
 }
 
 #[test]
+fn windows_and_periods_that_the_clock_cannot_name() {
+    for (policy, key) in [
+        ("periodic", "deterministic"),
+        ("periodic", "non_deterministic"),
+        ("commanded", "time_maximum"),
+        ("commanded", "time_minimum_low"),
+        ("commanded", "time_minimum_high"),
+    ] {
+        let window = json!({ "policy": policy, key: "10000000000s" });
+        unreadable(&format!("window.{key}: is 10000000000s; at most 36525d"), json!({ "window": window }));
+    }
+    let cap = json!({ "policy": "static-cap", "period": "10000000000s" });
+    unreadable("throttle.period: is 10000000000s; at most 36525d", json!({ "throttle": cap }));
+}
+
+#[test]
 fn times_and_rates_out_of_range() {
     refused("timing.read is empty; give one time per page type", |c| c.timing.read.clear());
     refused("timing.program is empty", |c| c.timing.program.clear());

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Build, Goal, Passed, Stretch, THROTTLE_UNIT_BYTES, Throttle, ThrottleConfig};
+use crate::limits::LONGEST_PERIOD;
 
 /// Settings of `static-cap`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +52,9 @@ impl Build for StaticCap {
         if self.period == Span::ZERO {
             return Err("period is zero; it must be longer than 0ns".into());
         }
+        if self.period > LONGEST_PERIOD {
+            return Err(format!("period is {}; at most {LONGEST_PERIOD}", self.period));
+        }
         if self.share() == 0 {
             return Err(format!(
                 "period: {} at {} is less than a byte; lengthen the period",
@@ -63,7 +67,8 @@ impl Build for StaticCap {
 
 impl StaticCap {
     fn share(&self) -> u64 {
-        (u128::from(self.rate.0) * u128::from(self.period.0) / 1_000_000_000) as u64
+        let share = u128::from(self.rate.0) * u128::from(self.period.0) / 1_000_000_000;
+        u64::try_from(share).unwrap_or(u64::MAX)
     }
 }
 

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Build, WindowPolicy};
+use crate::limits::LONGEST_PERIOD;
 
 /// Settings of `commanded`, which are the attributes that a host reads back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +58,16 @@ impl Build for Commanded {
         ];
         if let Some((key, _)) = zero.iter().find(|(_, is_zero)| *is_zero) {
             return Err(format!("{key} is zero; a window needs some, or leave it out for any"));
+        }
+        let times = [
+            ("time_maximum", self.time_maximum),
+            ("time_minimum_low", self.time_minimum_low),
+            ("time_minimum_high", self.time_minimum_high),
+        ];
+        for (key, time) in times {
+            if let Some(time) = time.filter(|&time| time > LONGEST_PERIOD) {
+                return Err(format!("{key} is {time}; at most {LONGEST_PERIOD}"));
+            }
         }
         if let (Some(low), Some(high)) = (self.time_minimum_low, self.time_minimum_high)
             && low > high

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Build, WindowPolicy};
+use crate::limits::LONGEST_PERIOD;
 
 /// Settings of `periodic`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +47,9 @@ impl Build for Periodic {
         {
             if length == Span::ZERO {
                 return Err(format!("{key} is zero; give the window a length"));
+            }
+            if length > LONGEST_PERIOD {
+                return Err(format!("{key} is {length}; at most {LONGEST_PERIOD}"));
             }
         }
         Ok(())

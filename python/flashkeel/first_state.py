@@ -40,9 +40,11 @@ def rewritten_share(run: Run) -> float | None:
     pattern = workload["source"].get("pattern", {}).get("policy")
     if device is None or pattern == "uniform" or (run.data.get("waf") or 0.0) < _LEAST_WAF:
         return None
+    # Of all seeds together, as is what they wrote.
     measured_s = run.data["simulated_s"]
-    whole = 1 + (in_seconds(workload["warm_up"]) / measured_s if measured_s else 0.0)
-    written = run.data["device"]["host_bytes_written"] / max(1, len(run.seeds))
+    warm_up_s = in_seconds(workload["warm_up"]) * len(run.seeds)
+    whole = 1 + (warm_up_s / measured_s if measured_s else 0.0)
+    written = run.data["device"]["host_bytes_written"] / len(run.seeds)
     return float(whole * written / logical_bytes(device))
 
 

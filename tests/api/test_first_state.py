@@ -8,12 +8,12 @@ from flashkeel.quantities import logical_bytes
 from small import SMALL
 
 
-def told(**settings):
+def told(seeds=1, **settings):
     """Return a run with these settings, and what is said of it in one line."""
     experiment = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
     for key, value in ({"workload.requests": 3000} | settings).items():
         experiment.set(key, value)
-    (run,) = experiment.run().runs
+    (run,) = experiment.run(seeds=seeds).runs
     return run, " ".join(cautions.of([run]))
 
 
@@ -33,8 +33,19 @@ def test_uneven_writes_over_an_even_state_are_told_until_the_drive_is_written():
     share = first_state.rewritten_share(run)
     assert share == pytest.approx(run.data["device"]["host_bytes_written"] / capacity)
     assert share < 1 and "of the drive, which was written evenly before" in text
+    # What is written in the warm-up counts, of one seed and of each of several.
+    warmed = {"workload.requests": 20_000, "workload.warm_up": "200ms"}
+    for seeds in (1, 2):
+        pooled, _ = told(seeds, **uneven, **warmed)
+        assert first_state.rewritten_share(pooled) == pytest.approx(share, rel=0.05)
     long, text = told(**uneven, **{"workload.requests": 200_000})
     assert first_state.rewritten_share(long) > 1 and "evenly" not in text
+
+
+def test_what_holds_for_several_runs_is_said_once():
+    run, _ = told(**{"device.precondition.fill": 0.5})
+    said = [text for text in cautions.of([run, run.called("other")]) if "never written" in text]
+    assert len(said) == 1 and said[0].startswith("run, other: ")
 
 
 def test_reads_of_pages_that_were_never_written_are_told():

@@ -23,7 +23,8 @@ _MOST_WAITING = 0.5
 
 
 def of(runs: Sequence[Run]) -> Iterator[str]:
-    """Give a sentence for each caution of each run."""
+    """Give a sentence for each caution of each run, or of all that it is the same for."""
+    begun: dict[str, list[str]] = {}
     for run in runs:
         for text in failed(run):
             yield f"{run.name}: {text}"
@@ -35,7 +36,8 @@ def of(runs: Sequence[Run]) -> Iterator[str]:
         if steadiness.is_of_the_beginning(run):
             yield f"{run.name}: {_of_the_beginning(steadiness.from_free_blocks(run) or 0.0)}"
         for text in _of_the_first_state(run):
-            yield f"{run.name}: {text}"
+            begun.setdefault(text, []).append(run.name)
+    yield from (f"{', '.join(names)}: {text}" for text, names in begun.items())
     if mixed := [run.name for run in runs if steadiness.mixes_states(run)]:
         yield f"{', '.join(mixed)}: two states are in it, as `flashkeel steady` tells"
 
@@ -82,7 +84,7 @@ def _of_the_first_state(run: Run) -> Iterator[str]:
     if rewritten is not None and rewritten < 1:
         yield (
             f"the host wrote {units.share(rewritten)} of the drive, which was written evenly "
-            "before: WAF is largely that state's, not this load's"
+            "before: WAF is still that state's, too, not this load's alone"
         )
 
 

@@ -110,33 +110,24 @@ def _one(a: Run, b: Run, latency_class: str, percentile: float) -> Comparison:
     a_ns = a.percentile(latency_class, percentile)
     b_ns = b.percentile(latency_class, percentile)
     assert a_ns is not None and b_ns is not None, f"{latency_class} {key(percentile)} has samples"
-    bounds = (a.interval(latency_class, percentile), b.interval(latency_class, percentile))
+    bounds = tuple(run.order_interval(latency_class, percentile) for run in (a, b))
     spreads = [spread.spread(run, latency_class, percentile) for run in (a, b)]
     over_seeds = None not in spreads
     if spreads[0] is not None and spreads[1] is not None:
         of_seeds = spread.intervals(spreads[0], spreads[1])
-        bounds = (_wider(bounds[0], of_seeds[0]), _wider(bounds[1], of_seeds[1]))
+        bounds = tuple(map(spread.wider, bounds, of_seeds))
     return Comparison(
         latency_class,
         percentile,
         a_ns,
         b_ns,
-        _of_difference(a_ns, b_ns, *bounds),
+        _of_difference(a_ns, b_ns, bounds[0], bounds[1]),
         min(rests_on(run, latency_class, percentile) for run in (a, b)),
         over_seeds,
     )
 
 
-_Bounds = tuple[int, int] | None
-
-
-def _wider(one: _Bounds, other: _Bounds) -> _Bounds:
-    if one is None or other is None:
-        return None
-    return min(one[0], other[0]), max(one[1], other[1])
-
-
-def _of_difference(a_ns: int, b_ns: int, a: _Bounds, b: _Bounds) -> _Bounds:
+def _of_difference(a_ns: int, b_ns: int, a: spread.Bounds, b: spread.Bounds) -> spread.Bounds:
     if a is None or b is None:
         return None
     below = math.hypot(b_ns - b[0], a[1] - a_ns)
@@ -146,7 +137,7 @@ def _of_difference(a_ns: int, b_ns: int, a: _Bounds, b: _Bounds) -> _Bounds:
 
 def rests_on(run: Run, latency_class: str, percentile: str | float) -> int:
     """Return how many samples lie beyond a percentile, or all where many share its value."""
-    low, high = run.interval(latency_class, percentile) or (0, 1)
+    low, high = run.order_interval(latency_class, percentile) or (0, 1)
     return run.samples(latency_class) if low == high else run.beyond(latency_class, percentile)
 
 

@@ -172,7 +172,20 @@ class Run:
         return int(self._at(latency_class, "beyond", percentile) or 0)
 
     def interval(self, latency_class: str, percentile: str | float) -> tuple[int, int] | None:
-        """Return the 95 % interval of a percentile in ns; `None` if too few samples bound it."""
+        """Return the 95 % interval of a percentile in ns; `None` if too few samples bound it.
+
+        Of a pool of four seeds or more it takes in what they differ by; of fewer it is
+        :meth:`order_interval`.
+        """
+        from flashkeel import spread
+
+        return spread.interval(self, latency_class, percentile)
+
+    def order_interval(self, latency_class: str, percentile: str | float) -> tuple[int, int] | None:
+        """Return the 95 % interval from order statistics, which take requests for independent.
+
+        `None` if too few samples bound it.
+        """
         if not self._at(latency_class, "ci95_bounded", percentile):
             return None
         bounds = self._at(latency_class, "ci95", percentile)

@@ -24,6 +24,12 @@ from flashkeel.run import LATENCY_CLASSES, Run
 FEWEST = 4
 """Seeds whose spread says something: with fewer an interval is longer than any difference."""
 
+INDEPENDENT = f"take requests for independent: fewer than {FEWEST} seeds"
+"""What is to be said of intervals that know nothing of what seeds differ by."""
+
+Bounds = tuple[int, int] | None
+"""Least and most of a latency in ns; None where it is not bounded."""
+
 
 def keep(pooled: dict[str, Any], seeds: Sequence[dict[str, Any]]) -> None:
     """Add to a pooled run object, and to each distribution of it, what is whose: ``by_seed``.
@@ -85,7 +91,7 @@ class Spread:
     values: Sequence[int]
     below: Sequence[int]
 
-    def bounds(self, t: float) -> tuple[int, int] | None:
+    def bounds(self, t: float) -> Bounds:
         """Return the latencies `t` standard errors from it; None without samples beyond."""
         found = []
         for step in (t, -t):
@@ -110,12 +116,10 @@ def spread(run: Run, latency_class: str, percentile: float) -> Spread | None:
     That is with fewer than four seeds that have samples, or without the histograms.
     """
     key = percentiles.key(percentile)
-    kept: dict[str, Any] | None = run.data.get(latency_class, {}).get("by_seed")
-    if kept is None or "detail" not in run.data or key not in kept["beyond"]:
+    if not is_known(run, latency_class) or key not in run.data[latency_class]["by_seed"]["beyond"]:
         return None
+    kept = run.data[latency_class]["by_seed"]
     pairs = [(n, beyond) for n, beyond in zip(kept["count"], kept["beyond"][key], strict=True) if n]
-    if len(pairs) < FEWEST:
-        return None
     samples = sum(n for n, _ in pairs)
     share = sum(beyond for _, beyond in pairs) / samples
     squares = sum((beyond - n * share) ** 2 for n, beyond in pairs)
@@ -126,7 +130,39 @@ def spread(run: Run, latency_class: str, percentile: float) -> Spread | None:
     return Spread(math.log(odds / (1 - odds)), error / slope, len(pairs) - 1, values, below)
 
 
-def intervals(a: Spread, b: Spread) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+def is_known(run: Run, latency_class: str) -> bool:
+    """Return whether it is known how far seeds differ in a class of requests.
+
+    That takes four seeds that have samples, and the histograms.
+    """
+    kept = run.data.get(latency_class, {}).get("by_seed")
+    return kept is not None and "detail" in run.data and sum(map(bool, kept["count"])) >= FEWEST
+
+
+def is_missing(runs: Sequence[Run], latency_class: str) -> bool:
+    """Return whether it is not known of one of the runs that have requests of the class."""
+    return any(run.samples(latency_class) and not is_known(run, latency_class) for run in runs)
+
+
+def interval(run: Run, latency_class: str, percentile: str | float) -> Bounds:
+    """Return the 95 % interval of a percentile in ns; None where too few samples bound it.
+
+    It is that of order statistics, which take requests for independent, or the one of what four
+    seeds and more differ by (Student's t), whichever is wider.
+    """
+    bounds = run.order_interval(latency_class, percentile)
+    found = bounds and spread(run, latency_class, percentiles.parse(percentile))
+    return wider(bounds, found.bounds(t975(found.freedom))) if found else bounds
+
+
+def wider(one: Bounds, other: Bounds) -> Bounds:
+    """Return what takes in both intervals; None where one is open."""
+    if one is None or other is None:
+        return None
+    return min(one[0], other[0]), max(one[1], other[1])
+
+
+def intervals(a: Spread, b: Spread) -> tuple[Bounds, Bounds]:
     """Return the bounds of both, as far as their difference takes them (Welch's t)."""
     t = _welch([a.variance, b.variance], [a.freedom, b.freedom])
     return a.bounds(t), b.bounds(t)

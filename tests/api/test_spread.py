@@ -12,6 +12,8 @@ import pytest
 from flashkeel import Run, spread
 from flashkeel.arrow import TableFiles
 from flashkeel.percentiles import key
+from flashkeel.reproduce import intervals
+from flashkeel.sweep import outcome
 
 AT = (50.0, 99.0, 99.9, 99.99, 99.9999)
 REQUESTS = 20_000
@@ -102,6 +104,20 @@ def test_a_pool_against_itself_is_no_difference(small_toml, tmp_path):
         rows = flashkeel.compare(a, b)
         assert {row.difference_ns for row in rows} == {0}
         assert {row.verdict for row in rows} <= {"overlap", "unknown"}
+
+
+@pytest.mark.parametrize(("seeds", "is_wide"), [(4, True), (3, False)])
+def test_one_interval_is_shown_and_judged_everywhere(seeds, is_wide):
+    run = pool_of(random.Random(3), seeds)
+    narrow, shown = run.order_interval("read", 99), run.interval("read", 99)
+    assert (shown[0] < narrow[0] and shown[1] > narrow[1]) == is_wide
+    assert (shown == narrow) == (not is_wide)
+    judged = intervals.percentile(run, "read", 99.0).interval
+    assert judged == pytest.approx([ns / 1e6 for ns in shown])
+    bounds = outcome._measures_at("read", 99.0)
+    assert (bounds["read_p99_low_ns"](run), bounds["read_p99_high_ns"](run)) == shown
+    assert spread.is_missing([run], "read") == (not is_wide)
+    assert run.interval("read", 99.9999) is None
 
 
 def test_an_interval_over_seeds_is_no_narrower():

@@ -55,6 +55,13 @@ def test_tail_marks_percentiles_with_few_samples_beyond(known_run):
     assert "* fewer than 10 samples beyond: how many" in shown
 
 
+def test_intervals_of_few_seeds_say_what_they_take_for_granted(known_run):
+    words = "intervals take requests for independent: fewer than 4 seeds"
+    assert words in text(tables.tails([known_run(seeds=[1, 2, 3])], "small_read"))
+    # Of one seed none is shown.
+    assert words not in text(tables.tails([known_run()], "small_read"))
+
+
 def test_a_tail_that_many_requests_share_is_no_guess(known_run):
     run = known_run()
     reads = run.data["small_read"]

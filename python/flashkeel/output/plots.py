@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flashkeel import percentiles
+from flashkeel import percentiles, spread
 from flashkeel.comparison import FEW, is_guess
 from flashkeel.output import units
 from flashkeel.run import Run
@@ -241,7 +241,10 @@ def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
     axes.set_yscale("log")
     latencies(axes.yaxis)
     axes.set_xticks([percentiles.nines(p) for p in SHOWN], [f"{p:g} %" for p in SHOWN])
-    axes.set_xlabel(f"percentile of requests (dotted: fewer than {FEW} samples beyond)")
+    says = f"percentile of requests (dotted: fewer than {FEW} samples beyond)"
+    if spread.is_missing(runs, latency_class):
+        says += f"\nshades: 95 % intervals, which {spread.INDEPENDENT}"
+    axes.set_xlabel(says)
     axes.set_ylabel("latency")
     axes.grid(alpha=0.3)
     if axes.get_lines():
@@ -251,7 +254,7 @@ def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
             # Below the axis and what it says.
             axes.legend(
                 loc="upper center",
-                bbox_to_anchor=(0.5, -0.16),
+                bbox_to_anchor=(0.5, -0.21),
                 ncols=2,
                 frameon=False,
                 fontsize="small",

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from flashkeel import failures, percentiles
+from flashkeel import failures, percentiles, spread
 from flashkeel.budget import Spent
 from flashkeel.comparison import FEW, is_guess
 from flashkeel.explanation import Explanation
@@ -268,7 +268,15 @@ def tails(all_runs: Sequence[Run], latency_class: str) -> Group:
     ]
     if few:
         caption += "\n" + textwrap.fill(f"Requests in all: {', '.join(few)}", PAGE)
-    return titled(title, table, caption)
+    caption += _of_intervals(all_runs, latency_class)
+    return titled(title, table, caption.lstrip("\n"))
+
+
+def _of_intervals(all_runs: Sequence[Run], latency_class: str) -> str:
+    """Return a line of what the intervals of tails do not take in, where there are such."""
+    pools = [run for run in all_runs if len(run.seeds) > 1]
+    is_missing = spread.is_missing(pools, latency_class)
+    return f"\nintervals {spread.INDEPENDENT}" if is_missing else ""
 
 
 def _tail(run: Run, latency_class: str, percentile: float) -> str:
@@ -364,6 +372,7 @@ def sweep(
         f"{units.requests(latency_class)}; writes/cycle: drive writes for each cycle of the "
         f"flash; * fewer than {FEW} samples beyond: how many"
     )
+    caption += _of_intervals(all_runs, latency_class)
     if has_early:
         caption += (
             "\n~ blocks that were free before, or are free now, are more than a tenth of what was"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flashkeel import overload, percentiles, steadiness
+from flashkeel import overload, percentiles, spread, steadiness
 from flashkeel._core import InputError
 from flashkeel.arrow import write_table
 from flashkeel.comparison import FEW
@@ -230,6 +230,8 @@ def _marks(found: Sequence[dict[str, Any]], y: str) -> list[str]:
     words = []
     if any(f"{y.removesuffix('_ns')}_beyond" in row for row in found):
         words.append(f"open: fewer than {FEW} samples beyond; bars: 95 % intervals")
+        if any(row["seeds"] < spread.FEWEST for row in found):
+            words[-1] += f", which {spread.INDEPENDENT}"
     if any(row["overloaded"] for row in found):
         words.append("×: requests come faster than they are served")
     if any(map(_is_early, found)):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
-from flashkeel import percentiles
+from flashkeel import percentiles, spread
 from flashkeel.comparison import FEW, is_guess
 from flashkeel.output import units
 from flashkeel.output.plots import CAUSE_COLOURS, OTHER_COLOUR, SHOWN, SMALLEST_SHARE
@@ -76,11 +76,13 @@ def table(runs: Sequence[Run], latency_class: str) -> str:
         body = "".join(f"<td>{cell}</td>" for cell in cells)
         rows.append(f'<tr><th scope="row">{key(index)}{escape(run.name)}</th>{body}</tr>')
     head = "".join(f'<th scope="col">{escape(word)}</th>' for word in heads)
+    is_missing = spread.is_missing(runs, latency_class)
+    assumed = f" Intervals {spread.INDEPENDENT}." if is_missing else ""
     return (
         '<div class="scroll" tabindex="0" role="region" aria-label="Percentiles">'
         f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
         f"<p>Below a percentile: its 95 % interval, and how many samples are beyond; "
-        f"<b class='few'>*</b> fewer than {FEW}.</p>"
+        f"<b class='few'>*</b> fewer than {FEW}.{assumed}</p>"
     )
 
 

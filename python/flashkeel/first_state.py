@@ -48,6 +48,13 @@ def rewritten_share(run: Run) -> float | None:
     return float(whole * written / logical_bytes(device))
 
 
+def decides(run: Run) -> bool:
+    """Return whether figures owe much to the state that the run began in, in any of these ways."""
+    rewritten = rewritten_share(run)
+    is_young = rewritten is not None and rewritten < 1
+    return is_young or scatters_reads(run) or unwritten_share(run) > MOST_UNWRITTEN
+
+
 def _even(run: Run) -> dict[str, Any] | None:
     """Return the device if it is alone, and was written at random, evenly, before the run."""
     config = run.data["config"]

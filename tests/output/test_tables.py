@@ -2,7 +2,7 @@
 
 import io
 
-from flashkeel.output import cautions, probe_tables, tables
+from flashkeel.output import cautions, probe_tables, sweep_tables, tables
 from rich.console import Console
 
 
@@ -89,9 +89,35 @@ def test_a_sweep_of_three_keys_fits_a_terminal(known_run):
     keys = ("device.logical_capacity", "device.scheduler", "device.buffer.size")
     row = dict(zip(keys, ("90%", "priority", "1MiB"), strict=True))
     row |= {"point": 12, "run": "run", "waf": 10.525, "drive_writes_per_cycle": 0.106}
-    shown = text(tables.sweep("Sensitivity", keys, [known_run()], [row]))
+    shown = text(sweep_tables.sweep("Sensitivity", keys, [known_run()], [row]))
     assert max(map(len, shown.splitlines()[:5])) <= 80
     assert "logical " in shown.splitlines()[1]
+
+
+def sweep_of(run, keys=("key",), width=80, **columns):
+    row = dict.fromkeys(keys, "value") | {"point": 1, "run": "run", "waf": 2.5}
+    row |= {"drive_writes_per_cycle": 0.4} | columns
+    return text(sweep_tables.sweep("Sweep", keys, [run], [row], width))
+
+
+def test_a_sweep_shows_throughput_and_leaves_out_what_is_empty(known_run):
+    heads = sweep_of(known_run(), waf=None, drive_writes_per_cycle=None)
+    assert "IOPS" in heads and "MB/s" in heads and "WAF" not in heads and "cycle" not in heads
+    assert "WAF" in sweep_of(known_run())
+
+
+def test_a_sweep_without_room_drops_what_tells_least_and_says_so(known_run):
+    keys = [f"some.key_{index}" + 8 * "x" for index in range(4)]
+    shown = sweep_of(known_run(), keys)
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "no room here, but columns of sweep.parquet: writes/cycle, MB/s" in shown
+    assert "no room" not in sweep_of(known_run(), keys, width=120)
+
+
+def test_a_sweep_marks_points_whose_figures_are_the_first_states(known_run):
+    assert "1 !^" in sweep_of(known_run(), overloaded=True, of_first_state=True)
+    assert "^ what the drive held before" in sweep_of(known_run(), of_first_state=True)
+    assert "^" not in sweep_of(known_run())
 
 
 def test_evidence_of_a_probe_fits_a_terminal():

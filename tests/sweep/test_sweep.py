@@ -69,6 +69,7 @@ def test_the_table_has_keys_and_measurements(cli, mine, tmp_path):
     assert {row["basis"] for row in rows} == {"synthetic"}
     for row in rows:
         assert row["requests"] == 4000
+        assert row["read_bytes_per_s"] > 4096 * row["read_iops"] * 0.999 > 0
         # 512 MiB of flash behind 380 MiB.
         assert row["drive_writes_per_cycle"] * row["waf"] == pytest.approx(512 / 380)
     assert (tmp_path / "a/sweep.png").read_bytes().startswith(b"\x89PNG")

@@ -11,7 +11,7 @@ import click
 
 from flashkeel._core import InputError
 from flashkeel.cli.common import console, echo, settings
-from flashkeel.output import files, tables
+from flashkeel.output import files, sweep_tables, tables
 from flashkeel.output.progress import Bars
 from flashkeel.sweep import design as designs
 from flashkeel.sweep import outcome, running
@@ -136,4 +136,10 @@ def _print(design: designs.Design, done: Sequence[running.Done], form: str) -> N
     if form == "json":
         echo(json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False))
         return
-    console().print(tables.sweep(design.title, design.keys, [it.run for it in done], rows))
+    screen = console()
+    runs = [it.run for it in done]
+    screen.print(
+        sweep_tables.sweep(
+            design.title, design.keys, runs, rows, max(tables.PAGE, screen.width)
+        )
+    )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from rich import box
 from rich.console import Group
@@ -18,8 +17,8 @@ from flashkeel.comparison import FEW, is_guess
 from flashkeel.explanation import Explanation
 from flashkeel.output import units
 from flashkeel.output.plots import ABOVE, workload_kind
-from flashkeel.run import Run, main_class
-from flashkeel.steadiness import MOST_FREE, Criterion, Steadiness
+from flashkeel.run import Run
+from flashkeel.steadiness import Criterion, Steadiness
 
 _TAIL = (99.0, 99.9, 99.99, 99.9999)
 _MOST_CAUSES = 3
@@ -122,7 +121,7 @@ def tenants(all_runs: Sequence[Run]) -> Group | None:
                 cells += [
                     units.rate(tenant.data[latency_class]["iops"]),
                     units.duration(tenant.mean(latency_class)),
-                    _tail(tenant, latency_class, 99.9),
+                    tail(tenant, latency_class, 99.9),
                 ]
             table.add_row(escape(name), *cells)
     return titled("Tenants", table) if table.row_count else None
@@ -256,7 +255,7 @@ def tails(all_runs: Sequence[Run], latency_class: str) -> Group:
     title = f"Latency of {units.requests(latency_class)}"
     table = grid("run", "mean", *map(percentiles.label, _TAIL))
     for run in all_runs:
-        cells = [_tail(run, latency_class, percentile) for percentile in _TAIL]
+        cells = [tail(run, latency_class, percentile) for percentile in _TAIL]
         table.add_row(escape(run.name), units.duration(run.mean(latency_class)), *cells)
     caption = ""
     if any(is_guess(run, latency_class, p) for run in all_runs for p in _TAIL):
@@ -268,18 +267,19 @@ def tails(all_runs: Sequence[Run], latency_class: str) -> Group:
     ]
     if few:
         caption += "\n" + textwrap.fill(f"Requests in all: {', '.join(few)}", PAGE)
-    caption += _of_intervals(all_runs, latency_class)
+    caption += of_intervals(all_runs, latency_class)
     return titled(title, table, caption.lstrip("\n"))
 
 
-def _of_intervals(all_runs: Sequence[Run], latency_class: str) -> str:
+def of_intervals(all_runs: Sequence[Run], latency_class: str) -> str:
     """Return a line of what the intervals of tails do not take in, where there are such."""
     pools = [run for run in all_runs if len(run.seeds) > 1]
     is_missing = spread.is_missing(pools, latency_class)
     return f"\nintervals {spread.INDEPENDENT}" if is_missing else ""
 
 
-def _tail(run: Run, latency_class: str, percentile: float) -> str:
+def tail(run: Run, latency_class: str, percentile: float) -> str:
+    """Return a percentile as a cell, with a mark where few are beyond, of seeds its interval."""
     cell = units.duration(run.percentile(latency_class, percentile))
     if not run.samples(latency_class):
         return cell
@@ -345,44 +345,6 @@ def budget(found: Explanation, parts: Sequence[Spent]) -> Group:
     return titled(
         f"{found.run}: the budget in the mean of these {found.count:,} is {verdict}", table
     )
-
-
-def sweep(
-    title: str, keys: Sequence[str], all_runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]
-) -> Group:
-    """Return one row a point: its keys, how far a cycle of the flash goes, the tail."""
-    latency_class = main_class(all_runs)
-    names = [key.rpartition(".")[2].replace("_", "\n") for key in keys]
-    several = len({run.data["name"] for run in all_runs}) > 1
-    heads = ["WAF", "writes/\ncycle", "mean", *map(percentiles.label, (99.9, 99.99))]
-    table = grid("run" if several else "point", *names, *heads)
-    has_early = False
-    for run, row in zip(all_runs, rows, strict=True):
-        cells = [str(row[key]) for key in keys]
-        is_early = abs(row.get("from_free_blocks") or 0.0) > MOST_FREE
-        has_early |= is_early
-        cells += [("~" if is_early else "") + units.ratio(row["waf"])]
-        cells += [units.ratio(row["drive_writes_per_cycle"])]
-        cells += [units.duration(run.mean(latency_class))]
-        cells += [_tail(run, latency_class, percentile) for percentile in (99.9, 99.99)]
-        first = f"{row['point']} {row['run']}" if several else str(row["point"])
-        first += " !" if row.get("overloaded") else ""
-        table.add_row(escape(first), *map(escape, cells))
-    caption = (
-        f"{units.requests(latency_class)}; writes/cycle: drive writes for each cycle of the "
-        f"flash; * fewer than {FEW} samples beyond: how many"
-    )
-    caption += _of_intervals(all_runs, latency_class)
-    if has_early:
-        caption += (
-            "\n~ blocks that were free before, or are free now, are more than a tenth of what was"
-            "\nprogrammed: WAF is not yet the one that lasts"
-        )
-    if any(row.get("overloaded") for row in rows):
-        caption += (
-            "\n! requests come faster than they are served: latencies say how long the run was"
-        )
-    return titled(f"{title} ({workload_kind(all_runs)})", table, caption)
 
 
 def steady(

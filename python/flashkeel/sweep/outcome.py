@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flashkeel import overload, percentiles, spread, steadiness
+from flashkeel import first_state, overload, percentiles, spread, steadiness
 from flashkeel._core import InputError
 from flashkeel.arrow import write_table
 from flashkeel.comparison import FEW
@@ -74,6 +74,7 @@ def _measures() -> dict[str, _Measure]:
         "digest": lambda run: run.data["digest"],
         "requests": lambda run: run.data["requests"],
         "overloaded": lambda run: bool(overload.found(run)),
+        "of_first_state": first_state.decides,
         "waf": lambda run: run.data.get("waf"),
         "from_free_blocks": steadiness.from_free_blocks,
         "erases": lambda run: run.data.get("erases"),
@@ -91,6 +92,8 @@ def _measures_of(latency_class: str) -> dict[str, _Measure]:
         f"{latency_class}_iops": lambda run: run.iops(latency_class),
         f"{latency_class}_mean_ns": lambda run: run.mean(latency_class),
     }
+    if latency_class != "flush":
+        found[f"{latency_class}_bytes_per_s"] = lambda run: run.bandwidth(latency_class)
     for at in _SHOWN:
         found |= _measures_at(latency_class, at)
     return found
@@ -223,6 +226,8 @@ def _mark(axes: Axes, row: dict[str, Any], x: str, y: str, mark: dict[str, Any])
         axes.plot(row[x], row[y], "+", color="black", markersize=9)
     if row["overloaded"]:
         axes.plot(row[x], row[y], "x", color="black", markersize=9)
+    if row["of_first_state"]:
+        axes.plot(row[x], row[y], "^", color="black", markersize=11, mfc="none")
 
 
 def _marks(found: Sequence[dict[str, Any]], y: str) -> list[str]:
@@ -236,6 +241,8 @@ def _marks(found: Sequence[dict[str, Any]], y: str) -> list[str]:
         words.append("×: requests come faster than they are served")
     if any(map(_is_early, found)):
         words.append("+: write amplification is not yet the one that lasts")
+    if any(row["of_first_state"] for row in found):
+        words.append("△: what the drive held before is in the figures")
     return words
 
 

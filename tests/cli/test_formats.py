@@ -114,6 +114,19 @@ def test_csv_has_a_row_a_percentile(cli, saved, small_result):
     assert {row["class"] for row in rows} == {"read", "small_read", "write"}
 
 
+def test_csv_of_runs_has_a_row_a_run(cli, saved, small_result):
+    rows = {row["run"]: row for row in csv.DictReader(io.StringIO(export(cli, saved, "runs-csv")))}
+    assert list(rows) == ["fifo", "debit"]
+    row, run = rows["debit"], small_result["debit"]
+    assert (float(row["waf"]), int(row["erases"])) == (run.waf, run.erases)
+    assert int(row["write_count"]) == run.samples("write")
+    assert float(row["write_bytes_per_s"]) == run.bandwidth("write")
+    assert float(row["read_iops"]) == run.iops("read")
+    assert float(row["read_mean_ns"]) == run.mean("read")
+    assert int(row["read_max_ns"]) == run.data["read"]["max_ns"]
+    assert (row["trim_count"], row["trim_mean_ns"], row["basis"]) == ("0", "", "synthetic")
+
+
 @pytest.mark.parametrize("name", ["{}", "{}:fifo", "{}/result.json"])
 def test_a_result_is_not_overwritten(cli, saved, name):
     for command in (("export", "--format", "csv"), ("report",)):

@@ -13,6 +13,7 @@ from flashkeel.output import exports, files, fio_json
 _FORMATS = {
     "fio-json": fio_json.render,
     "csv": exports.percentiles_csv,
+    "runs-csv": exports.runs_csv,
     "markdown": exports.percentiles_markdown,
     "biolatency": exports.biolatency,
 }
@@ -25,8 +26,8 @@ _FORMATS = {
     "form",
     type=click.Choice(list(_FORMATS)),
     required=True,
-    help="fio's json+; percentiles as CSV, or as Markdown tables; histograms as biolatency prints "
-    "them.",
+    help="fio's json+; percentiles as CSV, or as Markdown tables; runs as CSV, a row each; "
+    "histograms as biolatency prints them.",
 )
 @out_file("File to write, instead of standard output.")
 def export(result: str, form: str, path: Path | None) -> None:

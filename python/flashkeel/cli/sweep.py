@@ -126,7 +126,7 @@ def sweep(
 
 
 def _refuse_others(directory: Path) -> None:
-    ours = (running.RUNS, outcome.TABLE, outcome.PICTURE)
+    ours = (running.RUNS, outcome.TABLE, outcome.SHEET, outcome.PICTURE)
     if directory.exists() and (others := files.others(directory, ours)):
         raise InputError(f"{directory}: holds other files, such as {others[0]!r}")
 
@@ -139,7 +139,5 @@ def _print(design: designs.Design, done: Sequence[running.Done], form: str) -> N
     screen = console()
     runs = [it.run for it in done]
     screen.print(
-        sweep_tables.sweep(
-            design.title, design.keys, runs, rows, max(tables.PAGE, screen.width)
-        )
+        sweep_tables.sweep(design.title, design.keys, runs, rows, max(tables.PAGE, screen.width))
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from flashkeel import percentiles
 from flashkeel.comparison import FEW, PERCENTILES, is_guess
@@ -14,6 +14,15 @@ from flashkeel.result import Result
 from flashkeel.run import LATENCY_CLASSES, Run
 
 _STARS = 40
+_Cell = str | float | None
+_RUN_CSV = (
+    *("seeds", "requests", "simulated_s", "waf", "erases"),
+    *(
+        column.format(latency_class)
+        for latency_class in LATENCY_CLASSES
+        for column in ("{}_count", "{}_iops", "{}_bytes_per_s", "{}_mean_ns", "{}_max_ns")
+    ),
+)
 _CSV = ("class", "percentile", "latency_ns", "low_ns", "high_ns", "beyond", "samples")
 
 
@@ -23,6 +32,21 @@ def percentiles_csv(result: Result) -> str:
     Where a run has tenants, rows of each follow, with its name in a column beside the run's.
     The last column is what the workload is: no generated one passes for a trace.
     """
+    return _csv(result, _CSV, _percentiles)
+
+
+def runs_csv(result: Result) -> str:
+    """Return a row a run: what was measured of the drive, and of each class of requests.
+
+    Of a class that is how many there are, their rate, bandwidth, mean and largest latency.
+    Where a run has tenants, rows of each follow, which have the drive's figures of the whole run.
+    """
+    return _csv(result, _RUN_CSV, lambda run: [_whole(run)])
+
+
+def _csv(
+    result: Result, heads: Sequence[str], rows: Callable[[Run], Iterable[Sequence[_Cell]]]
+) -> str:
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     parts = [
@@ -31,14 +55,25 @@ def percentiles_csv(result: Result) -> str:
         for tenant, part in [("", run), *((part.name, part) for part in run.tenants)]
     ]
     keys = 2 if any(run.tenants for run in result.runs) else 1
-    table.writerow([*("run", "tenant")[:keys], *_CSV, "basis"])
+    table.writerow([*("run", "tenant")[:keys], *heads, "basis"])
     for names, part in parts:
-        for row in _percentiles(part):
+        for row in rows(part):
             table.writerow([*names[:keys], *row, part.data["basis"]])
     return out.getvalue()
 
 
-def _percentiles(run: Run) -> Iterator[list[str | int]]:
+def _whole(run: Run) -> list[_Cell]:
+    cells: list[_Cell] = [len(run.seeds), run.data["requests"], run.data["simulated_s"]]
+    cells += [run.waf, run.erases]
+    for latency_class in LATENCY_CLASSES:
+        samples = run.samples(latency_class)
+        largest = run.data[latency_class]["max_ns"] if samples else None
+        rates = (run.iops(latency_class), run.bandwidth(latency_class))
+        cells += [samples, *rates, run.mean(latency_class), largest]
+    return cells
+
+
+def _percentiles(run: Run) -> Iterator[list[_Cell]]:
     for latency_class in LATENCY_CLASSES:
         for at, ns in run.curve(latency_class) if run.samples(latency_class) else []:
             low, high = run.interval(latency_class, at) or ("", "")

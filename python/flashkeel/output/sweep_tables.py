@@ -76,9 +76,13 @@ def _columns(
     all_runs: Sequence[Run], rows: Sequence[Mapping[str, Any]], latency_class: str
 ) -> dict[str, list[str]]:
     """Return the cells of each column of what was measured, by its name."""
+    known = [run if run.samples(latency_class) else None for run in all_runs]
     return {
-        "IOPS": [units.rate(run.iops(latency_class)) for run in all_runs],
-        "MB/s": [units.significant(run.bandwidth(latency_class) / 1e6) for run in all_runs],
+        "IOPS": [units.rate(run.iops(latency_class) if run else None) for run in known],
+        "MB/s": [
+            units.significant(run.bandwidth(latency_class) / 1e6) if run else units.MISSING
+            for run in known
+        ],
         "WAF": [("~" if _is_early(row) else "") + units.ratio(row["waf"]) for row in rows],
         _CYCLE: [units.ratio(row["drive_writes_per_cycle"]) for row in rows],
         "mean": [units.duration(run.mean(latency_class)) for run in all_runs],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TABLE, PICTURE = "sweep.parquet", "sweep.png"
+TABLE, SHEET, PICTURE = "sweep.parquet", "sweep.csv", "sweep.png"
 _DECADE = 10
 """Times the least value from which on an axis is logarithmic."""
 _MOST_TICKS = 12
@@ -127,16 +128,20 @@ def _drive_writes(run: Run) -> float | None:
 
 
 def save(design: Design, done: Sequence[Done], directory: Path) -> list[Path]:
-    """Write the table and the picture; return the files."""
+    """Write the table, as Parquet and as CSV, and the picture; return the files."""
     from arro3.core import Array, Table
 
     found = rows(design, done)
     columns = {name: _column([row[name] for row in found], Array) for name in found[0]}
     with files.whole(directory / TABLE) as place:
         write_table(place, Table.from_pydict(columns))
+    with files.whole(directory / SHEET) as place, place.open("w", encoding="utf-8") as sheet:
+        lines = csv.DictWriter(sheet, found[0], lineterminator="\n")
+        lines.writeheader()
+        lines.writerows(found)
     with files.whole(directory / PICTURE) as place:
         picture(design, done).savefig(place, dpi=130)
-    return [directory / TABLE, directory / PICTURE]
+    return [directory / name for name in (TABLE, SHEET, PICTURE)]
 
 
 def _column(values: list[Any], array: Any) -> Any:  # noqa: ANN401

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FlockOperation;
+use rustix::fs::{Advice, FlockOperation};
 
 use crate::Refused;
 
@@ -48,7 +48,11 @@ impl Disk for File {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.sync_data()
+        self.sync_data().inspect_err(|_| {
+            // What could not be written passes for clean: the next server would find it here,
+            // and take it for what is on the disk.
+            let _ = rustix::fs::fadvise(self, 0, None, Advice::DontNeed);
+        })
     }
 
     fn bytes(&self) -> io::Result<u64> {

@@ -30,3 +30,11 @@ impl From<io::Error> for Refused {
         Refused::Failed(error)
     }
 }
+
+/// The same error once more.
+pub(crate) fn same(error: &io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(number) => io::Error::from_raw_os_error(number),
+        None => io::Error::new(error.kind(), error.to_string()),
+    }
+}

@@ -12,6 +12,7 @@ use flashkeel_engine::{Keeper, Time};
 use crate::agreed::Agreed;
 use crate::area::Area;
 use crate::disk::{self, Naming};
+use crate::error::same;
 use crate::keeper::{Kept, SectionKeeper};
 use crate::layout::{Header, PAGE_BYTES, Section};
 use crate::medium::SectionMedium;
@@ -120,7 +121,6 @@ impl Store {
             fresh_erases: 0,
             owed: 0,
             fault: None,
-            has_failed: false,
             damage: Vec::new(),
             damaged: BTreeSet::new(),
         };
@@ -227,11 +227,12 @@ impl Store {
         Synced(self.lock().syncer.synced())
     }
 
-    /// What has failed, once: what was told since cannot be relied on.
+    /// What has failed first: what was told since cannot be relied on, and nothing is written any
+    /// more.
     pub fn fault(&self) -> Option<io::Error> {
         let mut shared = self.lock();
         shared.note_failed_sync();
-        shared.fault.take()
+        shared.fault.as_ref().map(same)
     }
 
     /// Where in the file the bytes of a partition's pages lie.
@@ -282,9 +283,8 @@ pub(crate) struct Shared {
     fresh_erases: u32,
     /// The epoch that has to end before what has been read may be told.
     pub owed: u32,
+    /// What has failed: nothing is written any more.
     fault: Option<io::Error>,
-    /// Something has failed: nothing is written any more.
-    has_failed: bool,
     pub damage: Vec<String>,
     /// Pages in flash of which that has been said, by section and number.
     pub damaged: BTreeSet<(usize, u32)>,
@@ -350,7 +350,7 @@ pub(crate) enum Part {
 impl Shared {
     /// Does something that may fail; after the first failure nothing any more.
     pub fn attempt(&mut self, what: impl FnOnce(&mut Shared) -> io::Result<()>) {
-        if !self.has_failed
+        if self.fault.is_none()
             && let Err(error) = what(self)
         {
             self.fail(error);
@@ -358,7 +358,6 @@ impl Shared {
     }
 
     fn fail(&mut self, error: io::Error) {
-        self.has_failed = true;
         self.fault.get_or_insert(error);
     }
 
@@ -397,8 +396,7 @@ impl Shared {
             let Some(&(_, block, cycle)) = over else { break };
             state.erased.pop_front();
             let offset = state.at.cycles + u64::from(block) * CYCLE_BYTES as u64;
-            let written = self.disk.write_at(&cycle.encode(block), offset);
-            self.attempt(|_| written);
+            self.attempt(|shared| shared.disk.write_at(&cycle.encode(block), offset));
         }
     }
 
@@ -424,12 +422,13 @@ impl Shared {
     }
 
     fn end_epoch(&mut self, most: u32) -> u32 {
+        self.note_failed_sync();
         let number = self.epoch;
         if number >= most {
             // Under a number of before, what is done later would pass for durable.
             self.fail(io::Error::other("it has been flushed as often as it can be; copy it to a new one"));
         }
-        if !self.has_failed {
+        if self.fault.is_none() {
             self.syncer.begin(Epoch { number, now: self.now });
             (self.epoch, self.is_epoch_empty) = (number + 1, true);
             self.fresh_erases = 0;
@@ -445,7 +444,7 @@ impl Shared {
     }
 
     fn await_begun(&mut self, epoch: u32) {
-        if !self.has_failed {
+        if self.fault.is_none() {
             self.syncer.wait(epoch);
             self.note_failed_sync();
         }

@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use flashkeel_engine::Time;
 
 use crate::Disk;
+use crate::error::same;
 use crate::layout::EPOCHS;
 use crate::records::{Epoch, Record};
 
@@ -31,6 +32,8 @@ struct State {
     wanted: Epoch,
     /// The last that has been.
     synced: u32,
+    /// What has failed: no epoch is begun any more. The system tells of what it could not write
+    /// once, and forgets it, so that the next synchronisation would pass for a good one.
     failed: Option<io::Error>,
     is_over: bool,
 }
@@ -48,9 +51,14 @@ impl Syncer {
         Syncer { shared, thread }
     }
 
-    /// Begins to end an epoch: everything of it has been written.
+    /// Begins to end an epoch: everything of it has been written. After a failure none is.
     pub fn begin(&self, epoch: Epoch) {
-        self.shared.lock().wanted = epoch;
+        let mut state = self.shared.lock();
+        if state.failed.is_some() {
+            return;
+        }
+        state.wanted = epoch;
+        drop(state);
         match self.thread {
             Some(_) => self.shared.changed.notify_all(),
             None => self.shared.end(epoch),
@@ -80,9 +88,9 @@ impl Syncer {
         drop(self.shared.changed.wait_while(state, waits));
     }
 
-    /// What has failed, once.
+    /// What has failed.
     pub fn failure(&self) -> Option<io::Error> {
-        self.shared.lock().failed.take_if(|_| true)
+        self.shared.lock().failed.as_ref().map(same)
     }
 }
 
@@ -125,8 +133,8 @@ impl Shared {
         match ended {
             Ok(()) => state.synced = epoch.number,
             Err(error) => {
-                state.failed.get_or_insert(error);
-                // Nothing has been made durable, and nothing will be.
+                state.failed = Some(error);
+                // Nothing is known to have been made durable, and nothing will be.
                 state.wanted.number = state.synced;
             }
         }

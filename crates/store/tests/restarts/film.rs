@@ -13,6 +13,8 @@ use flashkeel_store::Disk;
 const SECTOR: usize = 512;
 /// What the page cache writes back.
 const BLOCK: usize = 4096;
+/// What the system says of a disk that has failed.
+const EIO: i32 = 5;
 
 /// Bytes by blocks, of which a copy shares those that are alike; zeros where there is none.
 #[derive(Clone, Default)]
@@ -65,6 +67,8 @@ struct State {
     log: Vec<(u64, Vec<u8>)>,
     /// Writes that are still carried out: its owner is killed then.
     left: Option<u32>,
+    /// The next synchronisation fails.
+    fails: bool,
 }
 
 /// The disk.
@@ -130,6 +134,17 @@ impl Film {
         self.state().left = Some(writes);
     }
 
+    /// Lets the next synchronisation fail, as the system does: once, and what has been written
+    /// since the last is read as written, but not on the disk.
+    pub fn fail_once(&self) {
+        self.state().fails = true;
+    }
+
+    /// Writes since the last synchronisation.
+    pub fn unsynced(&self) -> usize {
+        self.state().log.len()
+    }
+
     /// Whether its owner has been.
     pub fn is_dead(&self) -> bool {
         self.state().left == Some(0)
@@ -142,9 +157,8 @@ impl Film {
         match end {
             End::Killed => {
                 let State { bytes, durable, log, .. } = &*state;
-                let left =
-                    State { bytes: bytes.clone(), durable: durable.clone(), log: log.clone(), left: None };
-                Film::with(left, self.is_slow())
+                let (bytes, durable, log) = (bytes.clone(), durable.clone(), log.clone());
+                Film::with(State { bytes, durable, log, ..State::default() }, self.is_slow())
             }
             End::PowerLost => Film::of(state.after_loss(random), self.is_slow()),
         }
@@ -258,6 +272,10 @@ impl Disk for Film {
             *waited.expect("no test panics here").0 = false;
         }
         let mut state = self.state();
+        if std::mem::take(&mut state.fails) {
+            state.log.drain(..written);
+            return Err(io::Error::from_raw_os_error(EIO));
+        }
         if state.left != Some(0) {
             let State { log, durable, .. } = &mut *state;
             log.drain(..written).for_each(|(offset, bytes)| durable.write(&bytes, offset as usize));

@@ -3,6 +3,7 @@
 
 mod drives;
 mod erases;
+mod failures;
 mod film;
 mod keepers;
 mod lives;

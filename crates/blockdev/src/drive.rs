@@ -322,7 +322,8 @@ impl Inside {
         while self.free.len() < self.slots.len() {
             let left = types::Timespec::from(deadline.saturating_duration_since(Instant::now()));
             let wait = types::SubmitArgs::new().timespec(&left);
-            if self.ring.submitter().submit_with_args(1, &wait).is_err() {
+            let waited = self.ring.submitter().submit_with_args(1, &wait);
+            if waited.is_err_and(|error| error.kind() != std::io::ErrorKind::Interrupted) {
                 std::mem::forget(std::mem::take(&mut self.slots));
                 return;
             }

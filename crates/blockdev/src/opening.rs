@@ -8,6 +8,7 @@ use std::path::Path;
 
 use flashkeel_engine::reason;
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 /// Requests to a regular file begin and end at multiples of this many bytes, a block of
 /// most file systems; what a file has beyond the last multiple is not used.
@@ -88,7 +89,10 @@ pub(crate) fn open(path: &Path, access: Access) -> Result<(File, Found), String>
     } else {
         FlockOperation::NonBlockingLockShared
     };
-    flock(file.as_fd(), lock).map_err(|_| "another process works with it".to_owned())?;
+    flock(file.as_fd(), lock).map_err(|error| match error {
+        Errno::WOULDBLOCK => "another process works with it".to_owned(),
+        other => format!("it cannot be locked: {}", reason(&other.into())),
+    })?;
     let metadata = file.metadata().map_err(|error| reason(&error))?;
     if own != Some(number_of(&metadata)) {
         return Err("something else was put in its place just now".into());

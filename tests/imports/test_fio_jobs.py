@@ -61,6 +61,21 @@ def test_jobs_become_tenants(job):
     assert not any("ioengine" in note for note in imported.notes)
 
 
+@pytest.mark.parametrize("value", ["1", "sync", "dsync"])
+def test_synchronous_writes_have_fua(job, value):
+    text = "[a]\nrw=randwrite\nsize=1m\nsync="
+    imported = read_fio(job(text + value))
+    assert imported.table["workload"]["fua"] is True
+    assert any("[a] sync: every write has FUA" in note for note in imported.notes)
+    assert not any("no equal" in note for note in imported.notes)
+    (plan,) = Experiment(imported.to_toml(), "job.fio").plans()
+    assert plan["config"]["workload"]["fua"] is True
+    for none in ("0", "none"):
+        assert "fua" not in read_fio(job(text + none)).table["workload"]
+    with pytest.raises(InputError, match=r"job.fio:4: sync: 'x' is not one of none, 0, sync"):
+        read_fio(job(text + "x"))
+
+
 def test_what_is_made_is_an_experiment(job):
     plans = Experiment(read_fio(job(JOBS)).to_toml(), "job.fio").plans()
     tenants = plans[0]["config"]["stack"]["tenants"]

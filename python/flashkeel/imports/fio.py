@@ -49,7 +49,7 @@ _BEGINNINGS = {"wait_for", "startdelay"}
 _REPLAYED = {
     *("read_iolog", "replay_no_stall", "runtime", "ramp_time", "iodepth", "iodepth_low"),
     *("ioengine", "direct", "buffered", "numjobs", "thinktime", "randseed", "description", "name"),
-    *("stonewall", "wait_for_previous"),
+    *("stonewall", "wait_for_previous", "sync"),
 }
 """What counts of a job that replays a log, or is noted on its own."""
 _BLOCK = "4096"
@@ -167,8 +167,9 @@ def _workload(job: Job, notes: list[str]) -> dict[str, Any]:
             f"[{job.name}] fio goes through the page cache unless direct=1 is set; there is none "
             "here, and every request goes to the drive"
         )
+    forced: dict[str, Any] = {"fua": True} if _is_forced(job, notes) else {}
     if path := job.get("read_iolog"):
-        return _replay(job, path, notes)
+        return forced | _replay(job, path, notes)
     source = _source(job, notes)
     pacing = _pacing(job, source, notes)
     workload = _times(job)
@@ -188,7 +189,21 @@ def _workload(job: Job, notes: list[str]) -> dict[str, Any]:
         where = f"{job.get('size')} says where" if job.get("size") else "missing"
         ends = "number_ios, io_size, or runtime with time_based says how long"
         raise job.refuse("size", f"{where}; {ends if job.get('size') else f'size, {ends}'}")
-    return workload | {"pacing": pacing, "source": source}
+    return forced | workload | {"pacing": pacing, "source": source}
+
+
+def _is_forced(job: Job, notes: list[str]) -> bool:
+    """Return whether each write of a job is acknowledged only once it is durable."""
+    value = (job.get("sync") or "none").lower()
+    if value not in ("none", "0", "sync", "1", "dsync"):
+        raise job.refuse("sync", f"{value!r} is not one of none, 0, sync, 1, dsync")
+    if value in ("none", "0"):
+        return False
+    notes.append(
+        f"[{job.name}] sync: every write has FUA, which makes a difference where the drive's "
+        "buffer is volatile: device.buffer.volatile = true"
+    )
+    return True
 
 
 def _is_direct(job: Job) -> bool:

@@ -29,7 +29,7 @@ KNOWN = {
     *("size", "io_size", "offset", "runtime", "time_based", "ramp_time", "rate_iops", "rate"),
     *("rate_process", "random_distribution", "numjobs", "thinktime", "randseed", "number_ios"),
     *("description", "name", "loops", "read_iolog", "replay_no_stall", "filesize", "kb_base"),
-    *("stonewall", "wait_for_previous", "ioengine", "direct", "buffered"),
+    *("stonewall", "wait_for_previous", "ioengine", "direct", "buffered", "sync"),
     *("norandommap", "random_generator"),
 }
 IRRELEVANT = {
@@ -62,7 +62,7 @@ IRRELEVANT = {
 
 _OTHERS = {
     *("allrandrepeat", "disable_clat", "disable_slat", "iodepth_batch", "latency_percentile"),
-    *("rate_iops_min", "slat_percentiles", "write_hist_log"),
+    *("fsync", "rate_iops_min", "slat_percentiles", "write_hist_log"),
 }
 """Options of fio without an equal whose names are near to those above (`fio --cmdhelp`)."""
 

@@ -85,8 +85,12 @@ class Experiment:
 
     @staticmethod
     def with_trace(path: str | Path) -> Experiment:
-        """Return an experiment that replays the trace in a file on the default device."""
-        source = f'policy = "trace"\npath = {toml.value(os.path.abspath(path))}\n'
+        """Return an experiment that replays a trace on the default device.
+
+        `path` is a file, or ``-`` for standard input.
+        """
+        place = "-" if str(path) == "-" else os.path.abspath(path)
+        source = f'policy = "trace"\npath = {toml.value(place)}\n'
         return Experiment(f"[workload.source]\n{source}", f"trace {path}")
 
     @staticmethod

@@ -44,6 +44,13 @@ def test_what_a_trace_is_may_be_set(cli, tmp_path):
     assert json.loads(outcome.out)["runs"][0]["requests"] == 2
 
 
+def test_a_trace_may_come_through_standard_input(shell, tmp_path):
+    outcome = shell("run", "-", *SMALL, "--format", "json", stdin=TRACE)
+    assert outcome.status == 0, outcome.err
+    assert "note: standard input: a trace, replayed on the default device" in outcome.err
+    assert json.loads(outcome.out)["runs"][0]["requests"] == 6
+
+
 def test_a_profile_is_run_by_its_name(cli):
     outcome = cli("run", "homes", *SMALL, "--set", "workload.requests=10", "--format", "json")
     assert outcome.status == 0, outcome.err

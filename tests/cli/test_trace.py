@@ -72,6 +72,17 @@ def test_what_cannot_be_converted_names_the_target(cli, tmp_path):
     assert outcome.err == f"flashkeel: {nowhere}: cannot write it: No such file or directory\n"
 
 
+def test_synth_takes_the_format_from_the_name_of_a_parquet_file(cli, small_toml, tmp_path):
+    path = tmp_path / "synthetic.parquet"
+    requests = ("--set", "workload.requests=50")
+    assert cli("trace", "synth", small_toml, "-o", path, *requests).status == 0
+    found = json.loads(cli("trace", "info", path, "--format", "json").out)
+    assert (found["format"], found["requests"]) == ("parquet", 50)
+    refused = cli("trace", "synth", small_toml, "-o", tmp_path / "synthetic.csv", *requests)
+    assert refused.status == 2
+    assert "--format says what to write; a file called .parquet needs none" in refused.err
+
+
 def test_synth_writes_the_workload(cli, small_toml, tmp_path):
     out = tmp_path / "small.csv"
     done = cli(

@@ -29,6 +29,10 @@ def find(name: str, sets: tuple[str, ...] = ()) -> Experiment:
 
 
 def _find(name: str, sets: tuple[str, ...]) -> Experiment:
+    if name == "-":
+        _refuse_keys_alone(sets)
+        echo("note: standard input: a trace, replayed on the default device", err=True)
+        return Experiment.with_trace(name)
     path = Path(name)
     if path.suffix == ".fio":
         from flashkeel.imports import read_fio

@@ -177,7 +177,7 @@ def merge(
 @trace.command()
 @click.argument("name", metavar="PROFILE|EXPERIMENT.toml|NAME|TRACE")
 @click.option("-o", "--out", "target", required=True, metavar="FILE", help="File to write.")
-@click.option("--format", "form", required=True, metavar="FORMAT", help="Format to write.")
+@click.option("--format", "form", metavar="FORMAT", help="Format to write.")
 @click.option("--run", "run_name", metavar="NAME", help="Run whose workload it is; else the first.")
 @click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key over the experiment's."
@@ -189,7 +189,7 @@ def merge(
 def synth(
     name: str,
     target: str,
-    form: str,
+    form: str | None,
     run_name: str | None,
     sets: tuple[str, ...],
     seed: int | None,
@@ -202,6 +202,9 @@ def synth(
     Of a trace, its mix, sizes, gaps, sequentiality and places are measured, and
     as many requests are made like them; `--set` then takes keys of the trace.
     """
+    if form is None and not _is_parquet(target):
+        raise click.UsageError("--format says what to write; a file called .parquet needs none")
+    form = _form(form, target)
     profiles = json.loads(_core.list_names("profiles"))
     if name not in profiles and _is_trace(name):
         with Bars([name]) as bars, _may_go(target):
@@ -209,7 +212,7 @@ def synth(
                 name,
                 json.dumps(source_settings(sets)),
                 target,
-                _form(form, target),
+                form,
                 seed or 0,
                 requests,
                 partial(bars.update, 0),
@@ -227,9 +230,7 @@ def synth(
             known = ", ".join(plan["name"] for plan in plans)
             raise InputError(f"--run {run_name}: no such run; the experiment has {known}")
         files.refuse_overwriting(Path(target), [name, *files.paths_in(config)])
-        written = _core.trace_synth(
-            json.dumps(config), target, _form(form, target), config["seed"], progress
-        )
+        written = _core.trace_synth(json.dumps(config), target, form, config["seed"], progress)
     _print_written(written, target)
 
 
@@ -241,6 +242,10 @@ def _is_trace(name: str) -> bool:
     return name == "-" or (Path(name).exists() and not Path(name).is_dir())
 
 
+def _is_parquet(target: str) -> bool:
+    return Path(target.removesuffix(".gz")).suffix == ".parquet"
+
+
 def _form(given: str | None, target: str) -> str:
     """Return the format to write: the one given, or what the name of the target says.
 
@@ -248,7 +253,7 @@ def _form(given: str | None, target: str) -> str:
     Parquet file that is called a text.
     """
     suffix = Path(target.removesuffix(".gz")).suffix
-    is_parquet = suffix == ".parquet"
+    is_parquet = _is_parquet(target)
     if given is not None and (is_parquet if given != "parquet" else suffix in _TEXTS):
         raise InputError(f"{target}: its name is not that of a trace as {given}; choose another")
     return given or ("parquet" if is_parquet else "msr")

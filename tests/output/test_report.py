@@ -109,6 +109,19 @@ def test_generated_input_and_few_samples_are_warned_of(small_result):
     assert any("beyond p99.95" in text or "beyond p99.99" in text for text in texts)
 
 
+def test_what_figures_owe_to_the_first_state_is_warned_of():
+    half = small(device__precondition__fill=0.5)
+    texts = [it.text for it in warnings.found(half.runs) if it.kind == "first state"]
+    assert any("of the pages read were never written" in text for text in texts)
+
+
+def test_equal_runs_are_told_in_the_table_of_tails(small_result):
+    run = small_result.runs[0]
+    shown = tails.table([run.called("a"), run.called("b")], "small_read")
+    assert ">b = a</th>" in shown
+    assert ">a</th>" in shown
+
+
 def test_few_trims_are_warned_of_where_there_is_nothing_else(known_run):
     run = known_run()
     trims = run.data["small_read"]
@@ -205,6 +218,9 @@ def test_runs_of_one_colour_are_told_apart(small_result):
     runs = [small_result.runs[0].called(f"run {index}") for index in range(9)]
     text = page.render(runs, "Nine")
     assert text.count('<polyline class="line again" ') == 2 * 2
+    assert [draw.stroke(index) for index in (6, 7, 14, 21, 28)] == [
+        *("line", "line again", "line thrice", "line more", "line"),
+    ]
     assert text.count('class="key again"') % 2 == 0
     assert "line again" not in page.render(runs[:7], "Seven").partition("</style>")[2]
 

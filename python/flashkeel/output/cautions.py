@@ -31,11 +31,9 @@ def of(runs: Sequence[Run]) -> Iterator[str]:
         for one in overload.found(run):
             name = run.name if one.name == run.name else f"{run.name}: {one.name}"
             yield f"{name}: {overloaded(one)}"
-        if (waiting := _waiting_for_others(run)) > _MOST_WAITING:
-            yield f"{run.name}: {_aggregated(waiting)}"
-        if steadiness.is_of_the_beginning(run):
-            yield f"{run.name}: {_of_the_beginning(steadiness.from_free_blocks(run) or 0.0)}"
-        for text in _of_the_first_state(run):
+        for text in (*waiting(run), *beginning(run)):
+            yield f"{run.name}: {text}"
+        for text in of_the_first_state(run):
             begun.setdefault(text, []).append(run.name)
     yield from (f"{', '.join(names)}: {text}" for text, names in begun.items())
     if mixed := [run.name for run in runs if steadiness.mixes_states(run)]:
@@ -48,6 +46,18 @@ def failed(run: Run) -> Iterator[str]:
         share = units.share(count / run.data["requests"])
         text = _FAILED.get(how, f"{{}} requests ended as {how}").format(f"{count:,}")
         yield f"{text} ({share} of all): no distribution has them"
+
+
+def waiting(run: Run) -> Iterator[str]:
+    """Give a sentence where writes mostly wait for others."""
+    if (share := _waiting_for_others(run)) > _MOST_WAITING:
+        yield _aggregated(share)
+
+
+def beginning(run: Run) -> Iterator[str]:
+    """Give a sentence where write amplification is that of the beginning."""
+    if steadiness.is_of_the_beginning(run):
+        yield _of_the_beginning(steadiness.from_free_blocks(run) or 0.0)
 
 
 def _waiting_for_others(run: Run) -> float:
@@ -71,7 +81,7 @@ def _of_the_beginning(share: float) -> str:
     return f"WAF is higher than it stays: {more}"
 
 
-def _of_the_first_state(run: Run) -> Iterator[str]:
+def of_the_first_state(run: Run) -> Iterator[str]:
     """Give what figures owe to the state that the run began in."""
     if (unwritten := first_state.unwritten_share(run)) > first_state.MOST_UNWRITTEN:
         yield f"{units.share(unwritten)} of the pages read were never written: no flash is read"

@@ -12,6 +12,8 @@ from flashkeel.output.plots import FINE_STEPS
 
 COLOURS = 7
 """Colours of runs, as the style sheet has them; further runs take them again."""
+_TURNS = ("", " again", " thrice", " more")
+"""How lines of a colour are told apart, as the style sheet has it: by their dashes."""
 
 
 def colour(index: int) -> str:
@@ -21,7 +23,12 @@ def colour(index: int) -> str:
 
 def stroke(index: int) -> str:
     """Return the class of the line of the run at `index`: dashed where its colour was taken."""
-    return "line" if index < COLOURS else "line again"
+    return f"line{turn(index)}"
+
+
+def turn(index: int) -> str:
+    """Return the class that tells the run at `index` from others of its colour."""
+    return _TURNS[index // COLOURS % len(_TURNS)]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from flashkeel import percentiles, spread
 from flashkeel.comparison import FEW, is_guess
 from flashkeel.output import units
 from flashkeel.output.plots import CAUSE_COLOURS, OTHER_COLOUR, SHOWN, SMALLEST_SHARE
-from flashkeel.output.report.draw import COLOURS, Drawing, Scale, colour, latencies, stroke
+from flashkeel.output.report.draw import Drawing, Scale, colour, latencies, stroke, turn
 from flashkeel.run import Run
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 724, 12, 330
@@ -64,7 +64,11 @@ def table(runs: Sequence[Run], latency_class: str) -> str:
     """Return what the picture shows, in numbers, with the samples beyond each."""
     heads = ["run", "samples", "mean", *map(percentiles.label, _TABLE), "largest"]
     rows = []
+    curves = [run.curve(latency_class) for run in runs]
     for index, run in enumerate(runs):
+        # Of lines on each other only the last is seen.
+        first = curves.index(curves[index])
+        equal = f" = {escape(runs[first].name)}" if curves[index] and first < index else ""
         cells = [
             units.count(run.samples(latency_class)),
             units.duration(run.mean(latency_class)),
@@ -74,7 +78,7 @@ def table(runs: Sequence[Run], latency_class: str) -> str:
         largest = run.data.get(latency_class, {}).get("max_ns")
         cells.append(units.duration(largest if run.samples(latency_class) else None))
         body = "".join(f"<td>{cell}</td>" for cell in cells)
-        rows.append(f'<tr><th scope="row">{key(index)}{escape(run.name)}</th>{body}</tr>')
+        rows.append(f'<tr><th scope="row">{key(index)}{escape(run.name)}{equal}</th>{body}</tr>')
     head = "".join(f'<th scope="col">{escape(word)}</th>' for word in heads)
     is_missing = spread.is_missing(runs, latency_class)
     assumed = f" Intervals {spread.INDEPENDENT}." if is_missing else ""
@@ -88,8 +92,7 @@ def table(runs: Sequence[Run], latency_class: str) -> str:
 
 def key(index: int) -> str:
     """Return the mark that goes with a run's name."""
-    again = " again" if index >= COLOURS else ""
-    return f'<i class="key{again}" style="background-color:{colour(index)}"></i>'
+    return f'<i class="key{turn(index)}" style="background-color:{colour(index)}"></i>'
 
 
 def _cell(run: Run, latency_class: str, at: float) -> str:

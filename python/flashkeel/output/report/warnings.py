@@ -46,6 +46,10 @@ def _of(run: Run) -> Iterator[Warning]:
             )
     for text in cautions.failed(run):
         yield Warning("failed requests", run.name, text)
+    for text in cautions.waiting(run):
+        yield Warning("waiting", run.name, text)
+    for text in (*cautions.beginning(run), *cautions.of_the_first_state(run)):
+        yield Warning("first state", run.name, text)
     yield from _unsteady(run)
     yield from _overloaded(run)
     yield from _impossible(run)

@@ -62,20 +62,22 @@ def _fails(session):
     raise ZeroDivisionError("division by zero")
 
 
+def _known(session):
+    return Outcome({"c": Finding(1.0, True)}, "synthetic", "none")
+
+
+def _study(name, measure):
+    claim = Claim("c", "a claim", "a rule", None, "")
+    quantity = Quantity("load", (1,), 1, "not given")
+    ranges = (Range(quantity, ("c",), lambda session, value: measure(session)),)
+    return Study(f"toy/{name}", "A toy", (claim,), measure, ranges)
+
+
 @pytest.mark.parametrize("option", [(), ("--range",)])
 def test_a_figure_that_fails_loses_no_verdict_of_the_others(
     cli, toy, tmp_path, option, monkeypatch
 ):
-    quantity = Quantity("load", (1,), 1, "not given")
-    claim = Claim("c", "a claim", "a rule", None, "")
-    known = Outcome({"c": Finding(1.0, True)}, "synthetic", "none")
-
-    def study(name, measure):
-        ranges = (Range(quantity, ("c",), lambda session, value: measure(session)),)
-        return Study(f"toy/{name}", "A toy", (claim,), measure, ranges)
-
-    studies = (study("first", _fails), study("second", lambda session: known))
-    monkeypatch.setattr(works, "STUDIES", studies)
+    monkeypatch.setattr(works, "STUDIES", (_study("first", _fails), _study("second", _known)))
     both = cli("reproduce", *option, "--format", "json", "--out", tmp_path / "out")
     assert both.status == 1
     assert "not measured: toy/first" in both.err and "division by zero" in both.err
@@ -83,6 +85,34 @@ def test_a_figure_that_fails_loses_no_verdict_of_the_others(
     assert len(json.loads((tmp_path / "out/verdicts.json").read_text())) == 1
     alone = cli("reproduce", "toy/first", *option)
     assert (alone.status, alone.out) == (1, "") and "ZeroDivisionError" in alone.err
+
+
+@pytest.mark.parametrize("option", [(), ("--range",)])
+@pytest.mark.parametrize(("end", "status"), [(KeyboardInterrupt(), 130), (SystemExit(143), 143)])
+def test_an_interrupt_shows_and_saves_what_was_measured(
+    cli, tmp_path, option, end, status, monkeypatch
+):
+    def broken_off(session):
+        raise end
+
+    studies = (_study("a", _known), _study("b", broken_off), _study("c", _fails))
+    monkeypatch.setattr(works, "STUDIES", studies)
+    outcome = cli("reproduce", *option, "--format", "json", "--out", tmp_path / "out")
+    assert outcome.status == status
+    assert [verdict["id"] for verdict in json.loads(outcome.out)] == ["toy/a/c"]
+    assert len(json.loads((tmp_path / "out/verdicts.json").read_text())) == 1
+    assert "flashkeel: interrupted at toy/b" in outcome.err
+    assert "goes on from there" in outcome.err
+    early = cli("reproduce", "toy/b", *option, "--out", tmp_path / "none")
+    assert (early.status, early.out) == (status, "")
+
+
+def test_runs_are_kept_for_the_next_time(cli, toy, tmp_path, monkeypatch):
+    monkeypatch.setenv("FLASHKEEL_CACHE", str(tmp_path))
+    first = cli("reproduce", "toy", "--quick", "--format", "json")
+    assert first.status == 0
+    monkeypatch.setattr("flashkeel.reproduce.session.execute", lambda *_: pytest.fail("it runs"))
+    assert cli("reproduce", "toy", "--quick", "--format", "json") == first
 
 
 def test_a_picture_says_what_it_rests_on(tmp_path):

@@ -64,7 +64,8 @@ def reproduce(
     """Measure what published works claim.
 
     That is a work, a figure, a claim, or everything. Where a figure fails the others are
-    measured, and the exit status says so.
+    measured, and the exit status says so. What was measured before an interrupt is shown and
+    saved, and the runs that have ended are kept: the same command goes on from there.
     """
     studies = works.select(ids)
     if only_list:
@@ -79,15 +80,17 @@ def reproduce(
             seed=seed,
             jobs=jobs,
             traces=traces,
-            keep=over_ranges,
+            keep=True,
             progress=lambda phase, fraction: bars.update(0, phase, fraction),
         )
         measure = reproduction.sweep if over_ranges else reproduction.reproduce
-        unfinished = None
+        unfinished: reproduction.Unfinished | reproduction.BrokenOff | None = None
         try:
             verdicts = measure(ids, session)
-        except reproduction.Unfinished as error:
+        except (reproduction.Unfinished, reproduction.BrokenOff) as error:
             verdicts, unfinished = error.verdicts, error
+    if isinstance(unfinished, reproduction.BrokenOff) and not verdicts:
+        raise _ended(unfinished)
     written: list[Path] = []
     with saved_after(lambda: written.extend(report.save(verdicts, out) if out is not None else ())):
         if form == "json":
@@ -97,10 +100,21 @@ def reproduce(
     if form == "table":
         for path in written:
             echo(f"Wrote {path}")
+    if isinstance(unfinished, reproduction.BrokenOff):
+        raise _ended(unfinished)
     if unfinished is not None:
         raise unfinished
     if check:
         end(not any(verdict.finding.holds is False for verdict in verdicts))
+
+
+def _ended(end: reproduction.BrokenOff) -> BaseException:
+    """Return what ends the command after an interrupt, or after a batch queue's end of it."""
+    told = f"{end}; runs that have ended are kept, and the same command goes on from there"
+    if not isinstance(end.__cause__, SystemExit):
+        return KeyboardInterrupt(told)
+    end.__cause__.add_note(told)
+    return end.__cause__
 
 
 def _list(chosen: list[tuple[Study, list[Claim]]], form: str) -> None:

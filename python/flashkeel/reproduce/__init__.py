@@ -13,9 +13,9 @@ from flashkeel.reproduce import works
 from flashkeel.reproduce.claims import Verdict
 from flashkeel.reproduce.ranges import sweep
 from flashkeel.reproduce.session import Session, part
-from flashkeel.reproduce.unfinished import Attempts, Unfinished
+from flashkeel.reproduce.unfinished import Attempts, BrokenOff, Unfinished
 
-__all__ = ["Session", "Unfinished", "Verdict", "reproduce", "sweep"]
+__all__ = ["BrokenOff", "Session", "Unfinished", "Verdict", "reproduce", "sweep"]
 
 
 def reproduce(ids: Sequence[str], session: Session) -> list[Verdict]:
@@ -23,13 +23,16 @@ def reproduce(ids: Sequence[str], session: Session) -> list[Verdict]:
 
     An id is a work (``autossd``), a figure (``autossd/fig5``) or a claim
     (``autossd/fig5/p99.9-mean``). One that is unknown raises InputError. Where a figure fails the
-    others are measured, and Unfinished has their verdicts.
+    others are measured, and Unfinished has their verdicts; BrokenOff has those there are at an
+    interrupt.
     """
     studies = works.select(ids)
     verdicts: list[Verdict] = []
     attempts = Attempts()
     outer = session.progress
     for index, study in enumerate(studies):
+        if attempts.is_broken_off:
+            break
         if outer is not None:
             session.progress = part(outer, study.id, index, len(studies))
         with attempts.at(study.id):

@@ -1,4 +1,4 @@
-"""Runs that are kept on disk, so that a sweep that was broken off goes on where it was."""
+"""Runs that are kept on disk, so that a reproduction that was broken off goes on where it was."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def sweep(ids: Sequence[str], session: Session) -> list[Verdict]:
     The verdict on a claim is the one at the value nearest to its work's text; of several
     quantities, the first. One that the session's recorded requests decide is left out. InputError
     where none of the claims has a quantity left open; where one fails the others are measured,
-    and Unfinished has their verdicts.
+    and Unfinished has their verdicts; BrokenOff has those there are at an interrupt.
     """
     chosen = [
         (study, range_)
@@ -35,6 +35,8 @@ def sweep(ids: Sequence[str], session: Session) -> list[Verdict]:
     outer = session.progress
     attempts = Attempts()
     for index, (study, range_) in enumerate(chosen):
+        if attempts.is_broken_off:
+            break
         quantity = range_.quantity
         outcomes: dict[float, Outcome] = {}
         with attempts.at(f"{study.id} over {quantity.name}"):

@@ -24,10 +24,6 @@ Progress = Callable[[str, float], None]
 """Called with what is being done and the fraction of it that is done."""
 
 
-_KEPT_AT_ONCE = 4
-"""Runs of each job, of which none is kept before all are done."""
-
-
 @dataclass(frozen=True)
 class Case:
     """One configuration to run."""
@@ -129,14 +125,13 @@ class Session:
                 done = sum(fraction == 1.0 for fraction in fractions)
                 self.progress(f"run {done + 1} of {len(tasks)}", sum(fractions) / len(tasks))
 
-        # What is kept is kept in parts, so that an interruption costs no more than one.
-        size = _KEPT_AT_ONCE * self.jobs if kept else len(tasks)
-        for at in range(0, len(tasks), size):
-            some = tasks[at : at + size]
-            for task, data in zip(some, execute(some, self.jobs, self._files, report), strict=True):
-                self._runs[task.name, task.seed] = data
-                if kept:
-                    kept.keep(plans[task.name], task.seed, data)
+        def finished(index: int, data: dict[str, Any]) -> None:
+            task = tasks[index]
+            self._runs[task.name, task.seed] = data
+            if kept is not None:
+                kept.keep(plans[task.name], task.seed, data)
+
+        execute(tasks, self.jobs, self._files, report, finished)
 
     def _pooled(self, plan: dict[str, Any], seeds: int) -> Run:
         runs = [self._runs[plan["name"], seed] for seed in self.seeds(seeds)]

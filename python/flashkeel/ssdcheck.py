@@ -175,7 +175,8 @@ class Drive:
         `listen` is ``unix:PATH`` or ``ADDRESS:PORT``; `ready` is called with the export's
         URI, its size in bytes and a window on it, `say` with sentences about what happens.
         What is written is kept in the file `data`, and found there the next time, or in
-        memory. The dictionary has ``clients``, ``faults``, ``requests``, ``late``,
+        memory. The dictionary has ``clients``, how many connected, a client each time
+        that it does; ``faults``, how many of them broke the protocol; ``requests``; ``late``,
         percentiles in ns of by how much answers were later than the model says, and
         ``synced``, of how much longer flushes and other requests took until what they were
         about was durable.

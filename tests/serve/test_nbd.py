@@ -255,6 +255,16 @@ def test_what_cannot_be_served_is_refused(cli, tmp_path, options, words):
     assert re.search(words, outcome.err)
 
 
+def test_who_looks_the_export_up_is_told_of_as_a_connection(tmp_path):
+    with serving(tmp_path, "--format", "table") as (server, _, path):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+            assert client.recv(18, socket.MSG_WAITALL).startswith(b"NBDMAGICIHAVEOPT")
+        server.send_signal(signal.SIGINT)
+        out, err = server.communicate(timeout=20)
+    assert (out, server.returncode) == ("0 requests over 1 connection\n", 0), err
+
+
 def test_clients_find_an_export_by_any_name(tmp_path):
     folder = tmp_path / "a b&c"
     folder.mkdir()

@@ -98,7 +98,7 @@ def test_metrics_count_what_clients_did(served):
         "flashkeel_lateness_answers_total": 52,
     }
     assert {name: seen[name, disk] for name in counted} == counted
-    assert seen[("flashkeel_clients",)] == 1
+    assert seen["flashkeel_clients", disk] == 1
     # Where nothing was measured there is no lateness of 0.
     late, sync = (
         [value for (name, *_), value in seen.items() if name == f"flashkeel_{which}_seconds"]
@@ -226,7 +226,7 @@ def test_a_browser_shows_the_drive_while_it_is_used(served, tmp_path):
     job += [f"--uri=nbd+unix:///?socket={served.path}", "--time_based", "--runtime=30"]
     fio = subprocess.Popen(job, stdout=subprocess.DEVNULL, cwd=tmp_path)
     # The time of the browser is virtual: it waits for nobody.
-    wait_until(lambda: served.scrape()["flashkeel_clients",] == 2)
+    wait_until(lambda: served.scrape()["flashkeel_clients", ("device", "flashkeel")] == 2)
     shown = {}
     for scheme in ("light", "dark"):
         browser = [require("chromium"), "--headless=new", "--no-sandbox", "--disable-gpu"]

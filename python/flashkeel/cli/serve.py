@@ -119,7 +119,9 @@ def nbd(
         echo(json.dumps(served))
         return
     late = served["late"]
-    echo(f"{served['requests']:,} requests of {served['clients']:,} clients", nl=False)
+    requests, clients = served["requests"], served["clients"]
+    echo(f"{requests:,} request{'' if requests == 1 else 's'}", nl=False)
+    echo(f" over {clients:,} connection{'' if clients == 1 else 's'}", nl=False)
     echo(f", {served['faults']:,} of which broke the protocol" if served["faults"] else "")
     shown = (("half", "p50_ns"), ("p99", "p99_ns"), ("p99.9", "p99_9_ns"), ("most", "max_ns"))
     if late["count"]:

@@ -61,8 +61,9 @@ class _Drive(Collector):
         yield from self._latencies(state)
         yield from self._lateness(state)
         yield from self._device(state["device"])
-        clients = GaugeMetricFamily("flashkeel_clients", "Clients that are connected.")
-        clients.add_metric([], state["clients"])
+        words = "Clients that are connected."
+        clients = GaugeMetricFamily("flashkeel_clients", words, labels=["device"])
+        clients.add_metric([self._name], state["clients"])
         yield clients
         words = "How many times as long as the times given here clients see."
         scale = GaugeMetricFamily("flashkeel_time_scale", words, labels=["device"])

@@ -2,9 +2,12 @@
 
 import json
 import re
+from io import StringIO
 
 import pytest
-from flashkeel.ssdcheck import Drive
+from flashkeel.output import probe_tables
+from flashkeel.ssdcheck import Diagnosis, Drive
+from rich.console import Console
 
 DEVICE = """\
 [device]
@@ -56,6 +59,22 @@ def test_predictions_from_a_saved_model(cli, device, tmp_path):
     table = cli("predict", device, "--model", tmp_path / "out/model.json", *options).out
     assert "normal" in table and all(len(line) <= 80 for line in table.splitlines()[1:])
     assert "mean" in table
+
+
+def test_predictions_from_guessed_thresholds_are_warned_of(cli, device, tmp_path):
+    cli("probe", device, "--out", tmp_path / "out")
+    path = tmp_path / "out/model.json"
+    options = ("predict", device, "--model", path, "--workload", "web", "--requests", 2000)
+    assert "guess" not in cli(*options).err
+    model = json.loads(path.read_text())
+    why = "thresholds_ns: reads took 303 us when these were measured"
+    path.write_text(json.dumps(model | {"undetermined": ["sleep: no time", why]}))
+    warnings = [line for line in cli(*options).err.splitlines() if "guess" in line]
+    assert len(warnings) == 1 and why in warnings[0] and str(path) in warnings[0]
+    console = Console(file=StringIO(), width=80)
+    for part in probe_tables.diagnosis(Diagnosis.from_file(path)):
+        console.print(part)
+    assert "write, a guess" in console.file.getvalue()
 
 
 def test_a_stack_is_probed_and_predicted_like_a_device(cli, device, tmp_path):

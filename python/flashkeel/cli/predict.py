@@ -127,6 +127,7 @@ def predict(
         if save_model is not None:
             _save(save_model, log.name, found["model"])
         if model is not None:
+            _warn_of_guesses(model)
             _warn(model, log.name, found)
         # Thousands of numbers, which are for another predictor.
         del found["model"]["learned"]
@@ -152,6 +153,7 @@ def predict(
             )
             for index, name in enumerate(chosen, 1)
         ]
+    _warn_of_guesses(model)
     for name, result in zip(chosen, results, strict=True):
         _warn(model, name, result)
     learned = [result.pop("model") for result in results]
@@ -161,6 +163,17 @@ def predict(
         echo(json.dumps({"target": target, "seed": seed, "workloads": results}, indent=2))
     else:
         console().print(probe_tables.predictions(target, results))
+
+
+def _warn_of_guesses(model: Diagnosis) -> None:
+    """Say if the probe did not find out what is slow; the model has a guess in its place."""
+    for reason in model.model["undetermined"]:
+        if reason.startswith("thresholds_ns"):
+            echo(
+                f"warning: {model.name}: what is slow is a guess, and so is all that is said of "
+                f"slow requests: undetermined is {reason}",
+                err=True,
+            )
 
 
 def _warn(model: Diagnosis, what: str, found: dict[str, Any]) -> None:

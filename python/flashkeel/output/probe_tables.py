@@ -22,12 +22,14 @@ def diagnosis(found: Diagnosis) -> Iterator[Group]:
     bits = model["volume_bits"]
     unknown = " ".join(reason.partition(": ")[0] for reason in model["undetermined"])
     is_known = "volume_bits" not in unknown.replace("gc_volume_bits", "")
+    slow = f"{_time(thresholds['read'])} read, {_time(thresholds['write'])} write"
+    guessed = ", a guess" if "thresholds_ns" in unknown else ""
     rows = {
         "internal volumes": f"{2 ** len(bits)} ({_bits(bits)})" if is_known else _UNDETERMINED,
         "garbage-collection volumes": _bits(model["gc_volume_bits"]),
         "write buffer": f"{units.size(buffer['bytes'])}, type {buffer['type']}",
         "flushed when": ", ".join(_FLUSH[name] for name in buffer["flush"]) or units.MISSING,
-        "slow above": f"{_time(thresholds['read'])} read, {_time(thresholds['write'])} write",
+        "slow above": slow + guessed,
         "normal": f"{_time(times['read'])} read, {_time(times['write'])} write",
         "flush takes": _time(times["flush"]),
         "with garbage collection": _time(times["collection"]),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from flashkeel import reproduce as reproduction
-from flashkeel.reproduce import report, works
+from flashkeel.reproduce import profiles, report, works
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Quantity, Range, Study, Verdict
 from matplotlib.figure import Figure
 
@@ -105,6 +105,38 @@ def test_an_interrupt_shows_and_saves_what_was_measured(
     assert "goes on from there" in outcome.err
     early = cli("reproduce", "toy/b", *option, "--out", tmp_path / "none")
     assert (early.status, early.out) == (status, "")
+
+
+def _replays(name):
+    def measure(session):
+        found = profiles.source(session, name)
+        return Outcome({"c": Finding(found["policy"], None)}, "synthetic", "none")
+
+    return measure
+
+
+def test_a_folder_of_traces_that_serves_nothing_is_refused(cli, tmp_path, monkeypatch):
+    monkeypatch.setattr(works, "STUDIES", (_study("first", lambda _: pytest.fail("it runs")),))
+    empty = cli("reproduce", "--traces", tmp_path)
+    assert (empty.status, empty.out) == (2, "")
+    assert f"{tmp_path}: no file is named after a profile" in empty.err
+    (tmp_path / "WEB.csv").touch()
+    outcome = cli("reproduce", "--traces", tmp_path, "--out", tmp_path / "out")
+    assert outcome.status == 2 and not (tmp_path / "out").exists()
+    assert 'is WEB.csv meant for "web"?' in outcome.err
+
+
+def test_profiles_without_a_file_are_told(cli, tmp_path, monkeypatch):
+    (tmp_path / "exch.csv").touch()
+    (tmp_path / "Web.csv").touch()
+    studies = (_study("a", _replays("web")), _study("b", _replays("exch")), _study("c", _known))
+    monkeypatch.setattr(works, "STUDIES", studies)
+    both = cli("reproduce", "--traces", tmp_path)
+    assert both.status == 0
+    assert "no file NAME.* for web: generated requests instead" in both.err
+    assert 'is Web.csv meant for "web"?' in both.err and "exch" not in both.err
+    assert cli("reproduce", "toy/b", "--traces", tmp_path).err == ""
+    assert "nothing of it was replayed" in cli("reproduce", "toy/c", "--traces", tmp_path).err
 
 
 def test_runs_are_kept_for_the_next_time(cli, toy, tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ def judged(monkeypatch, folder, tail, spread=0.0):
 
 
 def test_foresight_must_shorten_the_tail_by_more_than_chance(monkeypatch, tmp_path):
-    for file in outlook.FILES.values():
+    for file in recorded.FILES.values():
         (tmp_path / file).touch()
     less = judged(monkeypatch, tmp_path, lambda load: 900, 0.01)
     assert less == {"bursts": True, "steady": True, "recorded": True}
@@ -34,7 +34,7 @@ def test_foresight_must_shorten_the_tail_by_more_than_chance(monkeypatch, tmp_pa
 
 
 def test_each_claim_says_what_it_rests_on(monkeypatch, tmp_path):
-    for file in outlook.FILES.values():
+    for file in recorded.FILES.values():
         (tmp_path / file).touch()
     monkeypatch.setenv("FLASHKEEL_TRACES", str(tmp_path))
     monkeypatch.setattr(recorded, "windows", lambda path, speed: [{}] * recorded.WINDOWS)

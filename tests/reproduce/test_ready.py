@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 from flashkeel import lifetime
-from flashkeel.reproduce import Session
+from flashkeel.reproduce import Session, recorded
 from flashkeel.reproduce.ready import demand, epochs, levelling, lives, real, response
 from flashkeel.reproduce.ready.lives import PROFILES
 from flashkeel.reproduce.ready.noisy import noisy
@@ -116,7 +116,7 @@ def test_variation_is_judged_under_both_throttles():
 def test_recorded_demands_are_judged_where_the_file_is_given(tmp_path):
     rows = [f"w{n},{k},{(1 + k % 3) * 2 * 10**10}" for n in range(5) for k in range(96)]
     text = "\n".join(["workload,window,write_bytes", *rows, ""])
-    (tmp_path / real.FILE).write_bytes(gzip.compress(text.encode()))
+    (tmp_path / recorded.DEMAND["demand"]).write_bytes(gzip.compress(text.encode()))
     found = real.STUDY.measure(Session(quick=True, traces=tmp_path)).findings
     assert found["guarantee"].measured["NT"] == 0
     assert found["guarantee"].holds is True
@@ -127,7 +127,10 @@ def test_recorded_demands_are_judged_where_the_file_is_given(tmp_path):
 
 def test_without_the_file_recorded_demands_are_not_judged(tmp_path):
     findings = real.STUDY.measure(Session(traces=tmp_path)).findings
-    assert all(found.holds is None and real.FILE in found.reason for found in findings.values())
+    assert all(
+        found.holds is None and recorded.DEMAND["demand"] in found.reason
+        for found in findings.values()
+    )
 
 
 def test_lives_that_are_kept_are_not_simulated_again(monkeypatch, tmp_path):

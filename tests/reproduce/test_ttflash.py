@@ -230,7 +230,7 @@ def test_six_nines_of_every_combination_need_samples():
 
 def of_windows(monkeypatch, tmp_path, slower):
     """Judge the study of recorded traces, of which only the windows are real."""
-    for name in real.FILES.values():
+    for name in recorded.FILES.values():
         (tmp_path / name).touch()
     monkeypatch.setenv("FLASHKEEL_TRACES", str(tmp_path))
     parts = [{"policy": "trace", "window": at} for at in range(recorded.WINDOWS)]

@@ -9,8 +9,8 @@ import click
 from flashkeel import reproduce as reproduction
 from flashkeel.cli.common import Seed, checked, console, echo, end, saved_after
 from flashkeel.output.progress import Bars
-from flashkeel.reproduce import report, works
-from flashkeel.reproduce.claims import Claim, Study
+from flashkeel.reproduce import profiles, report, works
+from flashkeel.reproduce.claims import Claim, Study, Verdict
 
 
 @click.command()
@@ -71,6 +71,8 @@ def reproduce(
     if only_list:
         _list([(study, works.claims_of(study, ids)) for study in studies], form)
         return
+    if traces is not None:
+        profiles.refuse_useless(traces)
     if out is not None:
         # Where nothing can be written, that is known before hours of work.
         out.mkdir(parents=True, exist_ok=True)
@@ -91,6 +93,18 @@ def reproduce(
             verdicts, unfinished = error.verdicts, error
     if isinstance(unfinished, reproduction.BrokenOff) and not verdicts:
         raise _ended(unfinished)
+    _show(verdicts, form, out)
+    if caution := profiles.generated(session):
+        echo(f"flashkeel: {caution}", err=True)
+    if isinstance(unfinished, reproduction.BrokenOff):
+        raise _ended(unfinished)
+    if unfinished is not None:
+        raise unfinished
+    if check:
+        end(not any(verdict.finding.holds is False for verdict in verdicts))
+
+
+def _show(verdicts: list[Verdict], form: str, out: Path | None) -> None:
     written: list[Path] = []
     with saved_after(lambda: written.extend(report.save(verdicts, out) if out is not None else ())):
         if form == "json":
@@ -100,12 +114,6 @@ def reproduce(
     if form == "table":
         for path in written:
             echo(f"Wrote {path}")
-    if isinstance(unfinished, reproduction.BrokenOff):
-        raise _ended(unfinished)
-    if unfinished is not None:
-        raise unfinished
-    if check:
-        end(not any(verdict.finding.holds is False for verdict in verdicts))
 
 
 def _ended(end: reproduction.BrokenOff) -> BaseException:

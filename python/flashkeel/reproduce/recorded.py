@@ -8,13 +8,31 @@ others.
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from flashkeel import _core
+from flashkeel.reproduce.session import Session
+
+FILES = {"dtrs": "msps_dtrs_slice.ssdsim.gz", "cloudphysics": "cloudphysics_vm.vscsi.gz"}
+"""Recorded requests, by short names."""
+DEMAND = {"demand": "cloudphysics_write_demand_30min.csv.gz"}
+"""Recorded write demands."""
+NAMES = frozenset((FILES | DEMAND).values())
 
 WINDOWS = 6
 """Parts of a trace; fewer would leave an interval wide, more too few requests in each."""
+
+
+def find(session: Session, files: Mapping[str, str]) -> dict[str, Path]:
+    """Return those of the files that are in ``--traces``, or in FLASHKEEL_TRACES without it."""
+    folder = session.traces or os.environ.get("FLASHKEEL_TRACES")
+    paths = {name: Path(folder) / file for name, file in files.items()} if folder else {}
+    found = {name: path for name, path in paths.items() if path.is_file()}
+    session.lookups.update({files[name]: name in found for name in paths})
+    return found
 
 
 def windows(path: Path, intensity: float = 1.0) -> list[dict[str, Any]]:

@@ -52,6 +52,8 @@ class Session:
     progress: Progress | None = None
     keep: bool = False
     """Keep runs in the cache directory, and take from there what it has."""
+    lookups: dict[str, bool] = field(default_factory=dict)
+    """Profiles and recorded files that were looked for in `traces`, and whether they are there."""
     _runs: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
     _files: TableFiles = field(default_factory=TableFiles.temporary)
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from flashkeel.reproduce import intervals, recorded
@@ -17,7 +15,6 @@ from flashkeel.reproduce.intervals import Estimate
 from flashkeel.reproduce.session import Case, Session, amount, basis
 from flashkeel.run import Run
 
-FILES = {"dtrs": "msps_dtrs_slice.ssdsim.gz", "cloudphysics": "cloudphysics_vm.vscsi.gz"}
 _SPEEDS = {"dtrs": (2.0, 8.0), "cloudphysics": (8.0, 32.0)}
 """At the recorded times collection is at work too seldom to be judged."""
 _CONTROLS = ("feedback", "foresight")
@@ -52,9 +49,7 @@ _RECORDED = Claim(
 
 
 def _measure(session: Session) -> Outcome:
-    folder = session.traces or os.environ.get("FLASHKEEL_TRACES")
-    files = {name: Path(folder) / file for name, file in FILES.items()} if folder else {}
-    files = {name: path for name, path in files.items() if path.is_file()}
+    files = recorded.find(session, recorded.FILES)
     requests = 200_000 if session.quick else 2_600_000
     steady = _STEADY_LOADS[:1] if session.quick else _STEADY_LOADS
     sources = {
@@ -78,7 +73,7 @@ def _measure(session: Session) -> Outcome:
         f"{name} {' and '.join(f'{speed:g}' for speed in each)} times as fast"
         for name, each in _SPEEDS.items()
     )
-    missing = [file for name, file in FILES.items() if name not in files]
+    missing = [file for name, file in recorded.FILES.items() if name not in files]
     return Outcome(
         {
             "bursts": _judge(runs, [loads.BURSTS]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from flashkeel import lifetime
 from flashkeel.lifetime import Estimate, Plan
 from flashkeel.output import units
+from flashkeel.reproduce import recorded
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
 from flashkeel.reproduce.ready.epochs import LENGTHS
 from flashkeel.reproduce.ready.lives import LABELS, TARGET_YEARS, in_parallel, years
@@ -19,8 +19,6 @@ from flashkeel.reproduce.session import Session
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-FILE = "cloudphysics_write_demand_30min.csv.gz"
 
 _MET = Claim(
     "guarantee",
@@ -73,10 +71,11 @@ _EVERY_IN_A_HURRY = 5
 
 
 def _measure(session: Session) -> Outcome:
-    folder = session.traces or os.environ.get("FLASHKEEL_TRACES")
-    path = None if folder is None else Path(folder) / FILE
-    if path is None or not path.is_file():
-        reason = f"needs {FILE}: give its folder by --traces or FLASHKEEL_TRACES"
+    path = recorded.find(session, recorded.DEMAND).get("demand")
+    if path is None:
+        reason = (
+            f"needs {recorded.DEMAND['demand']}: give its folder by --traces or FLASHKEEL_TRACES"
+        )
         missing = Finding(None, None, reason)
         return Outcome(
             dict.fromkeys((claim.name for claim in STUDY.claims), missing), "trace", "not run"

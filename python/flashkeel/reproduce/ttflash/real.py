@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from flashkeel.reproduce import intervals, recorded
@@ -13,7 +11,6 @@ from flashkeel.reproduce.session import Case, Session
 from flashkeel.reproduce.ttflash.systems import ALL, BASE, CLASS, DEVICE, NOGC, SYSTEMS
 from flashkeel.run import Run
 
-FILES = {"dtrs": "msps_dtrs_slice.ssdsim.gz", "cloudphysics": "cloudphysics_vm.vscsi.gz"}
 _PERCENTILES = (99.0, 99.9)
 
 _BLOCKED = Claim(
@@ -34,11 +31,9 @@ _TAIL = Claim(
 
 
 def _measure(session: Session) -> Outcome:
-    folder = session.traces or os.environ.get("FLASHKEEL_TRACES")
-    files = {name: Path(folder) / file for name, file in FILES.items()} if folder else {}
-    files = {name: path for name, path in files.items() if path.is_file()}
+    files = recorded.find(session, recorded.FILES)
     if not files:
-        names = " or ".join(FILES.values())
+        names = " or ".join(recorded.FILES.values())
         reason = f"needs {names}: give their folder by --traces or FLASHKEEL_TRACES"
         missing = Finding(None, None, reason)
         return Outcome({"blocked": missing, "tail": missing}, "trace", "not run")

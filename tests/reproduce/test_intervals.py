@@ -170,3 +170,12 @@ def test_a_ratio_of_means_leaves_out_what_the_load_does_to_both():
     # One that ends later has what is left in its last part.
     longer = intervals.response_ratio(Windows([*shorter, 100]), b, "read")
     assert longer.value == pytest.approx(found.value, rel=0.02)
+
+
+def test_a_fall_within_the_intervals_is_neither_a_rise_nor_a_fall():
+    def near(*values):
+        return [Estimate(value, value - 1, value + 1) for value in values]
+
+    assert intervals.rises(near(1, 2, 2, 9)) is True
+    assert intervals.rises(near(1, 9, 8, 10)) is None
+    assert intervals.rises(near(1, 9, 8, 5)) is False

@@ -73,12 +73,13 @@ def test_classes_are_held_against_one_another_and_against_the_baseline():
 
 def test_reads_of_other_sizes_are_held_against_their_own_baseline():
     # Reads of IV take eight times as long as those of II; what they gain is compared.
-    def others(gained_ms):
-        runs = seen(1, [0.5, 0.5, 0.5]).runs | {"IV": seen(8, [gained_ms] * 3).runs["IV"]}
+    def others(gained_ms, of_two_ms=0.5):
+        runs = seen(1, [of_two_ms] * 3).runs | {"IV": seen(8, [gained_ms] * 3).runs["IV"]}
         (judged,) = (j for j in JUDGED if j.claim.name == "IV-others")
         return judged.finding(Measured(runs))
 
     assert others(3).holds and others(5).holds is False
+    assert others(9, of_two_ms=1.5).holds is False, "to lose less is no gain"
     assert others(3).measured == pytest.approx(
         {"II medium": 50, "II low": 50, "IV medium": 62.5, "IV low": 62.5}
     )

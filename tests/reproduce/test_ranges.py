@@ -51,7 +51,7 @@ def test_what_is_cut_short_denies_nothing_over_a_range_either(monkeypatch, swept
     busy, _ = sweep(["toy"], Session(quick=True))
     assert busy.finding.holds is True
     assert (busy.swept[0].where(None), busy.swept[0].where(False)) == ([1000], [])
-    assert "the beginning of a run" in busy.swept[0].findings[1000].reason
+    assert "cut short by --quick" in busy.swept[0].findings[1000].reason
     whole, _ = sweep(["toy"], Session())
     assert whole.swept[0].where(False) == [1000]
 
@@ -68,6 +68,14 @@ def test_studies_that_leave_a_quick_verdict_open_do_so_over_their_ranges():
     short = {study.id for study in works.STUDIES if study.is_cut_short}
     assert short >= {"ssdcheck/fig3", "ssdcheck/fig12", "ssdcheck/fig14", "ssdcheck/fig15"}
     assert short >= {"plmlight/collecting", "ttflash/blocked", "ttflash/cost", "autossd/fig5"}
+    assert short >= {f"autossd/{name}" for name in ("fig1", "fig4b", "fig4c", "sensitivity")}
+    assert short >= {
+        "plmc/counts",
+        "plmc/tails",
+        "ssdcheck/table3",
+        "ttflash/burst",
+        "ready/epochs",
+    }
 
 
 def test_a_row_says_where_it_holds_and_where_not(cli, swept, tmp_path):

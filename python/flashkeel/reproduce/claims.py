@@ -144,7 +144,7 @@ class Study:
     ranges: tuple[Range, ...] = ()
     """What is swept with ``--range``."""
     is_cut_short: bool = False
-    """Whether a run of --quick is only the beginning of one, which can confirm but not deny."""
+    """Whether --quick runs less than is needed to deny a claim: shorter, smaller, fewer seeds."""
 
     def outcome(self, session: Session) -> Outcome:
         """Run what is needed and judge every claim, as far as the session allows."""
@@ -186,7 +186,7 @@ class Verdict:
 
 
 def beginnings(findings: Mapping[str, Finding], quick: bool) -> dict[str, Finding]:
-    """Return findings; of --quick, those of a run's beginning, which can confirm but not deny."""
+    """Return findings; of --quick, those of a run cut short, which can confirm but not deny."""
     return {
         name: _undecided(found) if quick and found.holds is False else found
         for name, found in findings.items()
@@ -194,7 +194,7 @@ def beginnings(findings: Mapping[str, Finding], quick: bool) -> dict[str, Findin
 
 
 def _undecided(found: Finding) -> Finding:
-    reason = "the beginning of a run cannot deny it"
+    reason = "a run cut short by --quick cannot deny it"
     return replace(found, holds=None, reason="; ".join(filter(None, [reason, found.reason])))
 
 

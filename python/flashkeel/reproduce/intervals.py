@@ -242,6 +242,14 @@ def above(a: Estimate, b: Estimate) -> bool | None:
     return None if found is None else not found
 
 
+def rises(values: Sequence[Estimate]) -> bool | None:
+    """Return whether no value is below its predecessor; None where one is, and they overlap."""
+    return every(
+        True if b.value >= a.value else (False if b.high < a.low else None)
+        for a, b in pairwise(values)
+    )
+
+
 def every(verdicts: Iterable[bool | None]) -> bool | None:
     """Return whether all hold: one that does not decides, else one that cannot be told."""
     found = set(verdicts)

@@ -88,4 +88,10 @@ def _draw(mb_per_s: list[float], window_s: float) -> Figure:
     return figure
 
 
-STUDY = Study("autossd/fig1", "Drop and variation under random writes", (_DROP, _SWINGS), _measure)
+STUDY = Study(
+    "autossd/fig1",
+    "Drop and variation under random writes",
+    (_DROP, _SWINGS),
+    _measure,
+    is_cut_short=True,
+)

@@ -112,4 +112,6 @@ def _draw(
     return figure
 
 
-STUDY = Study("autossd/fig4b", "Reads against map cache", (_FALLS, _TRAFFIC), _measure)
+STUDY = Study(
+    "autossd/fig4b", "Reads against map cache", (_FALLS, _TRAFFIC), _measure, is_cut_short=True
+)

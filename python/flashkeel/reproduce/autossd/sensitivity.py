@@ -150,4 +150,10 @@ def _draw(tails: Mapping[str, Mapping[float | str, Mapping[float, float]]], kind
     return figure
 
 
-STUDY = Study("autossd/sensitivity", "Settings of the share controller", (_PLATEAU,), _measure)
+STUDY = Study(
+    "autossd/sensitivity",
+    "Settings of the share controller",
+    (_PLATEAU,),
+    _measure,
+    is_cut_short=True,
+)

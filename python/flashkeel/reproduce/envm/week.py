@@ -197,4 +197,6 @@ def _draw(by_day: Mapping[str, list[float]], weeks: int) -> Figure:
     return figure
 
 
-STUDY = Study("envm/week", "Writes against the rating, day by day", _CLAIMS, _measure)
+STUDY = Study(
+    "envm/week", "Writes against the rating, day by day", _CLAIMS, _measure, is_cut_short=True
+)

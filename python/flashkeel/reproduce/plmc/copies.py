@@ -132,4 +132,5 @@ STUDY = Study(
     "The same over two copies whose windows come in turn",
     (_COD, _HOD, _UNHELD),
     _measure,
+    is_cut_short=True,
 )

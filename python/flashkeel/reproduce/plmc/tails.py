@@ -320,4 +320,5 @@ STUDY = Study(
     ),
     _measure,
     (EVENNESS,),
+    is_cut_short=True,
 )

@@ -112,4 +112,5 @@ STUDY = Study(
     "the length of epochs",
     (_SIMILAR, _CHOSEN),
     _measure,
+    is_cut_short=True,
 )

@@ -102,4 +102,5 @@ STUDY = Study(
     (_UNTHROTTLED, _CLOSE, _LONG),
     _measure,
     (worths(tuple(claim.name for claim in (_UNTHROTTLED, _CLOSE, _LONG)), _measure_at),),
+    is_cut_short=True,
 )

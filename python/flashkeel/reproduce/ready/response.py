@@ -301,4 +301,5 @@ STUDY = Study(
             _measure_noisy,
         ),
     ),
+    is_cut_short=True,
 )

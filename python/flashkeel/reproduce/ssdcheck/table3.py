@@ -142,5 +142,10 @@ _INTENSITY = Range(
 )
 
 STUDY = Study(
-    "ssdcheck/table3", "Latencies of Web on SSD A", _CLAIMS, _measure, (_INTENSITY, _SPARE)
+    "ssdcheck/table3",
+    "Latencies of Web on SSD A",
+    _CLAIMS,
+    _measure,
+    (_INTENSITY, _SPARE),
+    is_cut_short=True,
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING
 
-from flashkeel.lifetime import Estimate, Plan
+from flashkeel.lifetime import Estimate
 from flashkeel.output import units
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Quantity, Range, Study
 from flashkeel.reproduce.ready.lives import (
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 _BEST = Claim(
     "unthrottled-best",
     "without throttling response times are best",
-    "NT has the lowest mean response time of page writes on a small drive whose life is "
-    "simulated write by write under each throttle",
+    "none: it follows from what a throttle is, which can only add to a service time",
     None,
     "ms",
 )
 _ORDER = Claim(
     "ready-better",
     "READY responds faster than ST and DT, while the lifetime is kept",
-    "its mean response time is below both on each trace",
+    "its mean response time is below both on each trace, and each of its drives lasts five years "
+    "(p5 of the seeds, at most 0.5 % short)",
     None,
     "times",
 )
@@ -86,13 +86,13 @@ _LEAST_HELD = 0.01
 
 
 def _measure(session: Session) -> Outcome:
+    lives = all_lives(session, GAIN_PER_DECADE)
     found = _measure_at(session, GAIN_PER_DECADE)
-    small = _on_a_small_drive(session)
     best = Finding(
-        _milliseconds({label: {"small drive": ns} for label, ns in small.items()}),
-        small["NT"] == min(small.values()),
-        "on the five traces it is so by construction, where all four share one measured "
-        "service time; a drive of 32 MiB under a constant demand is judged instead",
+        _milliseconds(_table(lives, "mean_ns")),
+        None,
+        "follows from the model: all four share one measured service time, to which a throttle "
+        "can only add",
     )
     return replace(found, findings={"unthrottled-best": best, **found.findings})
 
@@ -103,10 +103,16 @@ def _measure_at(session: Session, gain: float) -> Outcome:
     varied = _table(lives, "variation")
     held = _table(lives, "held")
     ratios = {name: means["ST"][name] / means["READY"][name] for name in PROFILES}
-    faster = all(means["READY"][n] < min(means["ST"][n], means["DT"][n]) for n in PROFILES)
+    slower = {
+        f"{label} {name}": means[label][name] / means["READY"][name]
+        for label in ("ST", "DT")
+        for name in PROFILES
+    }
+    kept = all(lives[name]["ready"].meets_target() for name in PROFILES)
+    faster = min(slower.values()) > 1
     return Outcome(
         {
-            "ready-better": Finding(ratios, faster),
+            "ready-better": Finding(slower, kept and faster, "" if kept else "it wears out before"),
             "dt-between": _between(means),
             "factor": _factor(means, ratios, held["READY"]),
             "cap-swings": _swings(varied, held),
@@ -153,26 +159,6 @@ def _between(means: Mapping[str, Mapping[str, float]]) -> Finding:
         else ""
     )
     return Finding(over, above and not level, reason)
-
-
-def _on_a_small_drive(session: Session) -> dict[str, float]:
-    """Return mean response times of whole lives that are simulated write by write."""
-    plans = [
-        Plan(
-            drive={"capacity": "32MiB", "over_provisioning": 0.25, "rated_cycles": 100},
-            traffic={"policy": "constant", "per_day": "10GB"},
-            throttle=guard,
-            target_years=1 / 365,
-            write_amplification=2.0,
-            method="plain",
-        )
-        for guard in LABELS
-    ]
-    estimates = in_parallel(plans, 1, session)
-    return {
-        LABELS[guard]: response(estimate, "mean_ns")
-        for guard, estimate in zip(LABELS, estimates, strict=True)
-    }
 
 
 def _factor(

@@ -37,6 +37,8 @@ _SLIGHTLY = 0.25
 """Critical writes up to this share of the rating are few; ours."""
 _OWN = "at the profile's own skew; the reason says where else"
 
+_OTHER_RATING_GB = 110.0
+"""A day of the Optane module, where the text does not say 100."""
 _CLAIMS = (
     Claim(
         "base",
@@ -69,8 +71,9 @@ _CLAIMS = (
     Claim(
         "envm-rating",
         "with 32 GB all three policies write more to the ENVM than its rating",
-        f"each above 100 GB on a busy day, {_OWN}",
-        OPTANE_WRITES_PER_DAY * ENVM_GB,
+        "each above 110 GB on a busy day, which this sentence has for the 100 of section 3.6.1, "
+        f"{_OWN}",
+        {"section 3.6.1": OPTANE_WRITES_PER_DAY * ENVM_GB, "this sentence": _OTHER_RATING_GB},
         "GB",
     ),
     Claim(
@@ -218,8 +221,7 @@ def _swept_findings(
         ),
         "envm-rating": found(
             lambda at: every(
-                below(OPTANE_WRITES_PER_DAY * ENVM_GB, at(Setting(policy)).envm_gb)
-                for policy in envm
+                below(_OTHER_RATING_GB, at(Setting(policy)).envm_gb) for policy in envm
             ),
             envm,
             "years until the module is worn out by its wear law: "

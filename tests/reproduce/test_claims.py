@@ -1,9 +1,19 @@
 """Rules by which claims are judged."""
 
 import json
+import math
 
+import pytest
 from flashkeel.reproduce import report
-from flashkeel.reproduce.claims import Finding, Outcome, Verdict, beginnings, reduction, rises
+from flashkeel.reproduce.claims import (
+    Finding,
+    Outcome,
+    Verdict,
+    at_least_half,
+    beginnings,
+    reduction,
+    rises,
+)
 from flashkeel.reproduce.ssdcheck import fig12
 
 
@@ -46,3 +56,17 @@ def test_a_reader_that_reads_nothing_leaves_a_verdict_that_json_can_hold():
     tail = next(v for v in json.loads(report.to_json(verdicts)) if v["id"].endswith("/tail"))
     assert (tail["measured"], tail["holds"]) == (None, None)
     assert report.table(verdicts)
+
+
+@pytest.mark.parametrize(
+    ("measured", "holds", "reason"),
+    [
+        (3.4, False, ""),
+        (3.5, True, ""),
+        (11.0, True, ""),
+        (33.0, True, "beyond twice the paper's: 6.4 times its effect"),
+        (math.nan, None, "nothing was measured"),
+    ],
+)
+def test_half_of_an_effect_is_enough_and_more_than_twice_is_said(measured, holds, reason):
+    assert at_least_half(measured, 6.0, none=1) == (holds, reason)

@@ -121,7 +121,9 @@ def test_sharing_is_held_against_windows_whose_counts_nobody_shares_out():
     found = outcome().findings
     assert found["sharing"].measured == {"in windows": 6, "without windows": 2}
     assert found["sharing"].holds
-    assert outcome(**{UNSHARED: at(1.4)}).findings["sharing"].holds is False
+    assert outcome(**{UNSHARED: at(3.4)}).findings["sharing"].holds is False
+    far = outcome(**{UNSHARED: at(33)}).findings["sharing"]
+    assert far.holds and far.reason.startswith("beyond twice the paper's: 6.4 times its effect; ")
     assert found["shared"].holds is False
     assert found["shared"].measured["CoD strict"] == pytest.approx(-100)
     assert outcome(**{"CoD strict": at(2.9)}).findings["shared"].holds

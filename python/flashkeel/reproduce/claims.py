@@ -221,6 +221,23 @@ def owners(runs: Mapping[str, Run], latency_class: str, percentile: float) -> st
     return "; ".join(each)
 
 
+def at_least_half(measured: float, paper: float, none: float = 0.0) -> tuple[bool | None, str]:
+    """Return whether an effect is at least half of a work's, and what to say beyond twice it.
+
+    `none` is the number of no effect: 0 of a reduction, 1 of a factor. None where nothing is
+    measured.
+    """
+    if math.isnan(measured):
+        return None, "nothing was measured"
+    return (measured - none) / (paper - none) >= 0.5, beyond_twice(measured, paper, none)
+
+
+def beyond_twice(measured: float, paper: float, none: float = 0.0) -> str:
+    """Return what to say of an effect that is more than twice a work's; empty of any other."""
+    share = (measured - none) / (paper - none)
+    return f"beyond twice the paper's: {share:.3g} times its effect" if share > 2 else ""
+
+
 def reduction(a: float, b: float) -> float:
     """Return by how many percent `b` is below `a`; negative where it is above."""
     return 100 * (1 - b / a)

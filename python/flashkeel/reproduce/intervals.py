@@ -258,6 +258,14 @@ def every(verdicts: Iterable[bool | None]) -> bool | None:
     return None if None in found else True
 
 
+def some(verdicts: Iterable[bool | None]) -> bool | None:
+    """Return whether any holds: one that does decides, else one that cannot be told."""
+    found = set(verdicts)
+    if True in found:
+        return True
+    return None if None in found else False
+
+
 def words(estimates: Mapping[str, Estimate], unit: str) -> str:
     """Return the intervals of several numbers of one unit."""
     each = [

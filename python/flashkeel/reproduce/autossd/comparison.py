@@ -21,7 +21,7 @@ from flashkeel.reproduce.autossd.systems import (
     length,
     small,
 )
-from flashkeel.reproduce.claims import Claim, Finding, Outcome, Quantity, Range, few
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Quantity, Range, beyond_twice, few
 from flashkeel.reproduce.intervals import Estimate
 from flashkeel.reproduce.session import Session, basis, kind
 from flashkeel.run import Run
@@ -224,7 +224,8 @@ def _judge(row: Reductions, runs: Runs) -> dict[str, Finding]:
     ):
         holds = intervals.at_most(intervals.exact(paper / 2), ours)
         owners = _owners(runs, row.metric, judged, _OURS) if name == "mean" else ""
-        reasons = [_untold(holds, judged), said, owners, _left_out(runs, judged)]
+        beyond = beyond_twice(ours.value, paper) if holds else ""
+        reasons = [_untold(holds, judged), beyond, said, owners, _left_out(runs, judged)]
         findings[f"{row.metric}-{name}"] = Finding(
             ours.value,
             _verdict(holds, judged),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -228,7 +228,9 @@ def _no_static(session: Session) -> Finding:
         intervals.at_most(tails[load][_DYNAMIC], best[load], _NEAR) for load in chosen
     )
     fails = intervals.every(
-        _any(intervals.above(tails[load][name], best[load].times(_NEAR)) for load in chosen)
+        intervals.some(
+            intervals.above(tails[load][name], best[load].times(_NEAR)) for load in chosen
+        )
         for name in _LOADED
     )
     holds = intervals.every((near, fails))
@@ -242,13 +244,6 @@ def _no_static(session: Session) -> Finding:
         None if len(chosen) < len(_LOADS) else holds,
         "; ".join(filter(None, ["" if holds is not None else intervals.UNTOLD, told])),
     )
-
-
-def _any(verdicts: Iterable[bool | None]) -> bool | None:
-    found = set(verdicts)
-    if True in found:
-        return True
-    return None if None in found else False
 
 
 def _reason(holds: bool | None, tails: Mapping[str, Mapping[str, Estimate]], found: str) -> str:

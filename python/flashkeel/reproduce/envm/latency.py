@@ -25,7 +25,7 @@ from flashkeel.reproduce.envm.hierarchy import (
     times,
 )
 from flashkeel.reproduce.envm.locality import below, judged, localities, rising, skews
-from flashkeel.reproduce.intervals import every
+from flashkeel.reproduce.intervals import every, some
 from flashkeel.reproduce.session import Session, basis, kind
 from flashkeel.run import Run
 
@@ -212,7 +212,7 @@ def _swept_findings(
             reduction(own["base"].read_us, own["III"].read_us),
         ),
         "read-relevant": found(
-            lambda at: _either(
+            lambda at: some(
                 below(at(Setting(name)).read_us, at(Setting("I")).read_us)
                 for name in ("II", "II, most")
             ),
@@ -244,7 +244,7 @@ def _swept_findings(
             },
         ),
         "write-days": found(
-            lambda at: _either(
+            lambda at: some(
                 [
                     below(
                         max(at(replace(iii, day=day)).write_us for day in ("moderate", "low")),
@@ -265,13 +265,6 @@ def _risk(at: At) -> bool:
 def _read_order(at: At) -> bool | None:
     base, i, ii, iii = (at(Setting(name)).read_us for name in ("base", "I", "II", "III"))
     return every([below(iii, i), below(iii, ii), below(i, base), below(ii, base)])
-
-
-def _either(verdicts: object) -> bool | None:
-    found = list(verdicts)  # type: ignore[call-overload]
-    if True in found:
-        return True
-    return None if None in found else False
 
 
 def _slower(tlc: Day, iii: Day) -> bool | None:

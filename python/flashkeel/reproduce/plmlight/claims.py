@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from flashkeel.comparison import FEW
 from flashkeel.output import units
 from flashkeel.reproduce import intervals
-from flashkeel.reproduce.claims import Claim, Finding, Value, owner, too_few
+from flashkeel.reproduce.claims import (
+    Claim,
+    Finding,
+    Value,
+    beyond_twice,
+    owner,
+    too_few,
+)
 from flashkeel.reproduce.intervals import UNTOLD
 from flashkeel.reproduce.plmlight.systems import (
     BASELINE,
@@ -145,6 +152,12 @@ def _told(
     return Finding(measured, holds, f"{UNTOLD}; {reason}" if holds is None else reason, interval)
 
 
+def _far(gains: Mapping[str, tuple[float, float]]) -> str:
+    """Return which gains, each beside the dissertation's, are beyond twice of it."""
+    each = {name: beyond_twice(*pair) for name, pair in gains.items()}
+    return "".join(f"; {name} {words}" for name, words in each.items() if words)
+
+
 def _owner(measured: Measured, workload: str, system: str, kind: str, percentile: float) -> str:
     return f"{system}: {owner(measured.runs[workload][system], kind, percentile)}"
 
@@ -183,7 +196,8 @@ def _gains(
             {f"p{p:g}": gain.value for p, gain in gains.items()},
             intervals.every(intervals.at_most(bounds[p], gains[p]) for p in wanted),
             f"{intervals.words({f'p{p:g}': gain for p, gain in gains.items()}, '%')}; {listed}; "
-            + _owner(measured, workload, system, "read", min(wanted)),
+            + _owner(measured, workload, system, "read", min(wanted))
+            + _far({f"p{p:g}": (gains[p].value, percent) for p, percent in wanted.items()}),
         )
 
     return judge

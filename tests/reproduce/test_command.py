@@ -31,8 +31,15 @@ def test_a_claim_can_be_asked_for_alone(cli, toy):
 def test_table_says_what_holds_and_why_not(cli, toy):
     outcome = cli("reproduce", "toy/fig1", "--quick")
     assert outcome.status == 0
-    for words in ("toy/fig1: A toy (synthetic)", "-10.0 ns", "unknown", "→ no samples", "2 claims"):
+    for words in (
+        "toy/fig1: A toy (synthetic)",
+        "-10.0 ns",
+        "unknown",
+        "never → no samples",
+        "2 claims",
+    ):
         assert words in outcome.out
+    assert max(map(len, outcome.out.splitlines())) <= 80
 
 
 def test_out_keeps_verdicts(cli, toy, tmp_path):

@@ -96,11 +96,11 @@ def refuse_no_picture(path: Path, or_else: str = "") -> None:
         raise click.BadParameter(f"{path}: a picture ends in .png, .svg or .pdf{or_else}")
 
 
-def console() -> Console:
-    """Return a console on standard output; without colour and folding in a pipe."""
+def console(pipe_width: int = _PIPE_WIDTH) -> Console:
+    """Return a console on standard output; without colour in a pipe, and of that width there."""
     from rich.console import Console
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+    return Console(highlight=False, width=None if sys.stdout.isatty() else pipe_width)
 
 
 def split_assignment(text: str, option: str) -> tuple[str, str]:

@@ -12,6 +12,9 @@ from flashkeel.output.progress import Bars
 from flashkeel.reproduce import profiles, report, works
 from flashkeel.reproduce.claims import Claim, Study, Verdict
 
+_PIPE_WIDTH = 80
+"""Of a table that is as wide as it may be: its cells are sentences."""
+
 
 @click.command()
 @click.argument("ids", metavar="[ID]…", nargs=-1)
@@ -110,7 +113,7 @@ def _show(verdicts: list[Verdict], form: str, out: Path | None) -> None:
         if form == "json":
             echo(report.to_json(verdicts))
         else:
-            console().print(report.table(verdicts))
+            console(_PIPE_WIDTH).print(report.table(verdicts))
     if form == "table":
         for path in written:
             echo(f"Wrote {path}")

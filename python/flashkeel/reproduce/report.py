@@ -87,14 +87,11 @@ def table(verdicts: Sequence[Verdict]) -> Group:
                 escape(_measured(row)),
                 _HOLDS[row.finding.holds],
             )
-            if row.finding.reason:
-                found.add_row(Text(f"→ {row.finding.reason}", style="dim"))
-            for swept in row.swept:
-                found.add_row(Text(f"→ {range_report.sentence(swept)}", style="bold"))
         parts += [
             Text(f"{study.id}: {study.title} ({outcome.basis})", style="bold"),
             Text(outcome.conditions, style="dim"),
             found,
+            *(note for row in rows for note in _notes(row)),
             *(_turned(row, swept) for row in rows for swept in row.swept if swept.turns),
         ]
     counts = {True: 0, False: 0, None: 0}
@@ -105,6 +102,14 @@ def table(verdicts: Sequence[Verdict]) -> Group:
         f"{claims}: {counts[True]} hold, {counts[False]} do not, {counts[None]} cannot be judged"
     )
     return Group(*parts)
+
+
+def _notes(verdict: Verdict) -> list[Text]:
+    """Return what stands below a table of a claim: why, and where else it holds."""
+    name, reason = verdict.claim.name, verdict.finding.reason
+    why = [Text(f"{name} → {reason}", style="dim")] if reason else []
+    over = [f"{name} → {range_report.sentence(swept)}" for swept in verdict.swept]
+    return why + [Text(each, style="bold") for each in over]
 
 
 def _turned(verdict: Verdict, swept: Swept) -> Table:

@@ -158,3 +158,22 @@ fn weighted_round_robin_serves_urgent_queues_first_and_others_by_the_weights_of_
     // What is left when others have none takes the rest.
     assert_eq!(served[96..], [0; 4]);
 }
+
+#[test]
+fn nothing_waits_for_ever_while_others_keep_coming() {
+    for policy in IoSchedulerConfig::NAMES {
+        for (alone, others) in [(Read, Write), (Write, Read)] {
+            let mut scheduler = build(json!(policy), ONE, Some(Box::new(Wary)));
+            scheduler.add(Time(0), &request(0, 0, alone, 200, 1));
+            // Twice as many come as are taken, and 20 s are beyond every deadline.
+            let is_taken = (1..200_000).any(|turn| {
+                let now = Time::ZERO + Span::from_us(100 * turn);
+                for id in [2 * turn, 2 * turn + 1] {
+                    scheduler.add(now, &request(id, 0, others, 100 + id % 1_000, 1));
+                }
+                scheduler.next(now).is_some_and(|request| request.operation == alone)
+            });
+            assert!(is_taken, "{policy}: a {alone:?} waits for {others:?}s without end");
+        }
+    }
+}

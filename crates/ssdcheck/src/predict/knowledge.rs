@@ -320,7 +320,7 @@ impl Knowledge {
         if times > 0 {
             self.learn(flight, &outcome, times);
         }
-        if self.switch.judge(flight.thought.is_called, outcome.was_slow()) {
+        if self.switch.judge(flight.thought.is_called, outcome.was_slow(), times) {
             self.recurring.collections.reset();
         }
     }

@@ -130,6 +130,6 @@ impl Knowledge {
         self.mixer.recall(&learned.mixed);
         self.calibration.recall(&learned.calibration);
         self.calls.recall(&learned.calls);
-        (self.switch.precision, self.switch.is_on) = (learned.precision, learned.is_on);
+        self.switch.recall(learned.precision, learned.is_on);
     }
 }

@@ -8,7 +8,7 @@ use flashkeel_device::stranger;
 use flashkeel_engine::{Lba, Leaf, Operation, Span, Time};
 use flashkeel_ssdcheck::{DeviceModel, Engine, Measured, contradiction, probe};
 use serde_json::json;
-use support::loads::{PACINGS, log};
+use support::loads::{PACINGS, Pacing, log};
 use support::{DRIVES, Thinks, preset, ready, serve};
 
 /// Drives whose buffers and volumes are alike: each is predicted as well by the other's model.
@@ -63,6 +63,22 @@ fn told(drives: &[&str], seeds: &[u64], writes: &[f64]) -> (usize, usize) {
 fn a_model_of_another_drive_is_contradicted_and_its_own_is_not() {
     let (told, others) = told(&["ssd-a", "ssd-d", "ssd-e", "ssd-f"], &[1], &[0.5]);
     assert_eq!((told, others), (12, 12));
+}
+
+/// Of the first 400 slow requests alone, blurred by long writes, nothing was told.
+#[test]
+fn a_model_of_another_drive_is_contradicted_under_requests_of_many_sizes() {
+    let found = |name: &str| {
+        let mut ssd = ready(&preset(name), 101);
+        probe(&mut ssd, None, 101, None, &mut |_| ControlFlow::Continue(())).expect("a drive").model
+    };
+    let (own, other) = (found("ssd-d"), found("ssd-a"));
+    let mut device = ready(&preset("ssd-d"), 1);
+    let asked = log(&mut device, &mut Engine::new(&own, None), 77, Pacing::Depth(1), REQUESTS);
+    let requests: Vec<Measured> = asked.iter().map(|asked| asked.measured).collect();
+    assert_eq!(contradiction(&own, &requests), None);
+    let told = contradiction(&other, &requests).expect("it is of another drive");
+    assert!(told.contains("after 32 pages written to each volume of bits [17]"), "{told}");
 }
 
 #[test]

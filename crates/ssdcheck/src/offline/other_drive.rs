@@ -20,8 +20,8 @@ pub const TELLING: usize = 200_000;
 const LOOKED_UP: usize = 1 << 20;
 /// Fewest slow requests that tell.
 const LEAST: usize = 60;
-/// And slow ones of them.
-const MOST: usize = 400;
+/// And most that are looked at: long writes blur where they come, so that it takes hundreds.
+const MOST: usize = 1_200;
 /// Pages of 4 KiB that a buffer takes, at least and at most; of others nothing is said.
 const PAGES: RangeInclusive<u64> = 8..=512;
 /// Buffers that have to be written before they tell how large they are.

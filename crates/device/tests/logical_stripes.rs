@@ -68,6 +68,20 @@ fn a_fresh_stripe_takes_no_reads() {
 }
 
 #[test]
+fn a_group_is_no_larger_than_its_stripe() {
+    let mut config = striped(json!({ "policy": "logical", "pages": 4 }));
+    config.buffer.kind = policy(json!({ "policy": "stripe", "pages": 7 }));
+    config.buffer.flush = vec![policy("page")];
+    let mut ssd = ready(&config, 1);
+    for page in 0..3 {
+        timed(&mut ssd, &[(page * 1_000_000, Operation::Write, page, 1)]);
+        // Three pages and their parity.
+        let programs = ssd.counters().operations(Activity::Host.program());
+        assert_eq!(programs > 0, page == 2, "{programs} programs after page {page}");
+    }
+}
+
+#[test]
 fn a_page_written_again_during_its_flush_is_flushed_again() {
     let mut ssd = ready(&striped(logical()), 1);
     let requests = [

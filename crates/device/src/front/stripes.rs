@@ -51,7 +51,7 @@ impl Ssd {
         let mut flushed = false;
         if let Some(group) = triggers.page
             && self.partitions[part].buffer.stripes().is_due(stripe)
-            && self.pending_pages(part, stripe).count_ones() >= group
+            && self.pending_pages(part, stripe).count_ones() >= group.min(self.stripe_pages(part, stripe))
         {
             // Not before those that a flush command waits for.
             let is_next = self.partitions[part].buffer.commanded.is_none();
@@ -61,6 +61,12 @@ impl Ssd {
             }
         }
         flushed | self.flush_stripes_if_full(now, part)
+    }
+
+    /// Pages of the host in a stripe: no group of one has more.
+    fn stripe_pages(&self, part: usize, stripe: u32) -> u32 {
+        let stripes = self.partitions[part].ftl.shape.static_stripes.expect("a device with stripes");
+        stripes.data(stripe).len() as u32
     }
 
     /// Flushes what the buffer's level calls for.

@@ -10,7 +10,7 @@ use super::{BufferPolicy, Occupancy};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Stripe {
-    /// Flash pages in a group.
+    /// Flash pages in a group; a logical stripe that has fewer is one as a whole.
     pub pages: u32,
 }
 

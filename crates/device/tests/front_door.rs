@@ -4,6 +4,7 @@
 mod support;
 
 use flashkeel_device::{Activity, DeviceConfig, Ssd};
+use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Arena, Cause, Leaf, Operation, Submit, Time};
 use support::{closed_loop, random_pages, ready, request, tiny};
 
@@ -89,6 +90,22 @@ fn the_host_never_starves_behind_a_long_window() {
     let completions = closed_loop(&mut ssd, 16, random_pages(Operation::Write, 1_024, 5_000, 1));
     assert_eq!(completions.len(), 5_000);
     ssd.check();
+}
+
+#[test]
+fn a_write_over_two_partitions_waits_its_turn_in_each() {
+    // Eight pages lie in partition 0, the next eight in partition 1; each buffer takes eight.
+    let mut config = with(support::exact(), "partition_bits", serde_json::json!([6]));
+    config.buffer.size = Bytes(64 << 10);
+    config.buffer.flush = vec![support::policy("full")];
+    let mut ssd = ready(&config, 1);
+    let mut requests = vec![(0, Operation::Write, 8, 8); 10];
+    requests.extend([(0, Operation::Write, 0, 8); 2]);
+    requests.push((0, Operation::Write, 4, 8));
+    let completions = support::timed(&mut ssd, &requests);
+    let (over_both, others) = completions.split_last().expect("completions");
+    let last = others.iter().map(|other| other.time).max().expect("completions");
+    assert!(over_both.time >= last, "{:?}, before writes that came first, at {last:?}", over_both.time);
 }
 
 #[test]

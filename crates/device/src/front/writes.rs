@@ -8,9 +8,9 @@ use crate::sched::{FlashOp, FlashOpId};
 use crate::ssd::{Partition, Ssd};
 
 impl Ssd {
-    /// Goes on with a write whose delay or wait is over. `is_next` tells that
-    /// it has waited for the buffer and that its turn has come.
-    pub(crate) fn continue_write(&mut self, now: Time, index: u32, is_next: bool) {
+    /// Goes on with a write whose delay or wait is over. `turn_in` is the partition for
+    /// whose buffer it has waited, where its turn has come.
+    pub(crate) fn continue_write(&mut self, now: Time, index: u32, turn_in: Option<usize>) {
         self.requests[index].pass(now, Cause::Controller);
         loop {
             let request = &mut self.requests[index];
@@ -26,10 +26,10 @@ impl Ssd {
                 }
                 request.translated = lpn;
             }
-            let overtakes = !is_next && buffer.first_waiting() != NONE;
+            let overtakes = buffer.first_waiting() != NONE && turn_in != Some(part);
             if overtakes || !buffer.kind().admits(buffer.occupancy) {
                 let is_flushing = buffer.is_flushing();
-                self.wait_for_buffer(now, part, index, is_next);
+                self.wait_for_buffer(now, part, index, turn_in == Some(part));
                 if !is_flushing {
                     self.flush_all(now, part);
                 }
@@ -215,7 +215,7 @@ impl Ssd {
             } else if request.issued {
                 self.finish_write(now, index);
             } else {
-                self.continue_write(now, index, true);
+                self.continue_write(now, index, Some(part));
             }
         }
     }

@@ -189,7 +189,7 @@ impl Ssd {
     fn resume(&mut self, now: Time, index: u32) {
         match self.requests[index].operation {
             Operation::Read => self.continue_read(now, index),
-            Operation::Write => self.continue_write(now, index, false),
+            Operation::Write => self.continue_write(now, index, None),
             Operation::Trim | Operation::WriteZeroes => self.continue_trim(now, index),
             Operation::Flush => self.start_flush(now, index, u64::MAX),
             Operation::Demote => unreachable!("a demotion has ended when it came"),

@@ -107,6 +107,14 @@ def test_fio_finds_what_it_wrote_with_the_latency_of_the_model(tmp_path):
     assert 0 < found["late"]["p50_ns"] <= found["late"]["p99_99_ns"] <= found["late"]["max_ns"]
 
 
+def test_who_ends_it_as_soon_as_it_serves_hears_what_was_served(tmp_path):
+    for _ in range(3):
+        with serving(tmp_path) as (server, _uri, _path):
+            found = ended(server)
+        assert found["requests"] == 0
+        assert len(found["late"]["counts"]) == len(found["bounds_ns"]) + 1
+
+
 def test_what_is_copied_there_comes_back(tmp_path):
     image, back = tmp_path / "image", tmp_path / "back"
     image.write_bytes(os.urandom(8 << 20) + bytes(8 << 20) + os.urandom(48 << 20))

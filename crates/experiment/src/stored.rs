@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use flashkeel_device::{DeviceConfig, Found, Page, Place, Ssd};
-use flashkeel_engine::{FoundPages, Keeping, LOGICAL_PAGE_SECTORS, SECTOR_BYTES, Time};
+use flashkeel_engine::{FoundPages, Keeping, LOGICAL_PAGE_SECTORS, SECTOR_BYTES, Time, reason};
 use flashkeel_host::StackConfig;
 use flashkeel_host::device::{Build, Device, DeviceKind, Maker, MirrorConfig, Probing, TieredConfig, Unmade};
 use flashkeel_ssdcheck::DeviceModel;
@@ -75,6 +75,11 @@ impl Target {
         let header = header.map_err(kept)?;
         let refused = |refused: Refused| match refused {
             Refused::Failed(error) if error.kind() == ErrorKind::Interrupted => Error::Interrupted,
+            Refused::Failed(error)
+                if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) =>
+            {
+                Error::Failure(format!("{name}: {}", reason(&error)))
+            }
             refused => Error::Input(format!("{name}: {refused}")),
         };
         let read = &mut |fraction| progress("scan", fraction);

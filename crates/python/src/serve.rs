@@ -87,7 +87,11 @@ pub fn serve_nbd(
     };
     let place = server.address().map_err(refused)?;
     let serving = Serving { window: server.window() };
-    ready.call1(py, (uri(&place, &export.name), export.bytes, serving))?;
+    // Whoever interrupts it as soon as it says so hears what was served, too.
+    let interrupted = match ready.call1(py, (uri(&place, &export.name), export.bytes, serving)) {
+        Err(error) if !error.is_instance_of::<PyException>(py) => Some(error),
+        told => told.map(|_| None)?,
+    };
     if !export.is_read_only && real.as_ref().is_some_and(RealDrives::forget) {
         let lost =
             "What simulated devices hold alone, or the upper device of a tier, is lost when serving ends";
@@ -96,7 +100,7 @@ pub fn serve_nbd(
     let settings = Settings { export, time_scale };
     let begin = kept.as_ref().map_or(Time::ZERO, |kept| kept.from);
     watch(&mut *device, begin);
-    let mut caller = Caller { say, interrupted: None, read_off: begin, real };
+    let mut caller = Caller { say, interrupted, read_off: begin, real };
     let served = py.detach(|| server.run(device, kept, outside, &settings, &mut caller));
     caller.real.map_or(Ok(()), |real| real.end()).map_err(exception)?;
     let served = served.map_err(|error| {
@@ -112,6 +116,7 @@ pub fn serve_nbd(
         "requests": served.requests,
         "late": late(served.late),
         "synced": late(served.synced),
+        "bounds_ns": BOUNDS_NS,
     })))
 }
 
@@ -248,7 +253,7 @@ fn address(listen: &str) -> PyResult<Address> {
     }
     listen.parse().map(Address::Tcp).map_err(|_| {
         InputError::new_err(format!(
-            "--listen {listen}: write unix:PATH or ADDRESS:PORT, such as 127.0.0.1:10809"
+            "--listen {listen}: write unix:PATH or ADDRESS:PORT, such as 127.0.0.1:10809; names are not looked up"
         ))
     })
 }

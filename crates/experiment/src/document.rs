@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::stack::{self, Checked};
-use crate::{Error, Target, footprint, paths, schema};
+use crate::{Error, Target, arrivals, footprint, paths, schema};
 
 /// An experiment: one device under one workload, and the variants to run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -64,6 +64,9 @@ pub struct RunPlan {
     pub preset: Option<String>,
     /// The resolved experiment, without variants.
     pub config: Experiment,
+    /// What was left out of the document, as another key makes it useless.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Whether the data of real drives may be destroyed. No document says so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub destroys: bool,
@@ -255,14 +258,23 @@ fn plan(
     seed: Option<u64>,
     watch: &mut Watch<'_>,
 ) -> Result<(RunPlan, Node), Error> {
-    let layers: Vec<&Node> = std::iter::once(file).chain(&set).chain(overrides).collect();
+    let groups = [std::slice::from_ref(file), &set, overrides];
+    let layers = groups.concat();
     let mut tree = defaults();
     let preset = layers.iter().rev().find_map(|layer| layer.get("device.preset"));
     if let Some(node) = preset {
         tree.merge(preset_layer(node, "device.preset", PRESETS)?.nest("device")?)?;
     }
-    for layer in layers {
-        tree.merge(layer.clone())?;
+    let mut notes = Vec::new();
+    for group in groups {
+        let mut over = Node { kind: Kind::Table(BTreeMap::new()), origin: Origin::Default };
+        for layer in group {
+            over.merge(layer.clone())?;
+        }
+        notes.extend(arrivals::drop_from(&mut tree, &over));
+        for layer in group {
+            tree.merge(layer.clone())?;
+        }
     }
     tree.remove("runs");
     if let Some(device) = tree.get_mut("device") {
@@ -271,7 +283,7 @@ fn plan(
     }
     refuse_misspelt_preset(&tree)?;
     let shares = footprint::take_shares(&mut tree)?;
-    stack::expand(&mut tree)?;
+    notes.extend(stack::expand(&mut tree)?);
     let read = |tree: &Node| -> Result<Experiment, Error> {
         let config: Experiment = tree.read().map_err(|error| error.with_choices(&schema()))?;
         Ok(Experiment { seed: seed.unwrap_or(config.seed), ..config })
@@ -283,7 +295,7 @@ fn plan(
         config = read(&tree)?;
     }
     let preset = preset.and_then(preset_name);
-    Ok((RunPlan { name, preset, config, destroys: false }, tree))
+    Ok((RunPlan { name, preset, config, notes, destroys: false }, tree))
 }
 
 /// The lowest layer: settings of a policy can then be overridden without

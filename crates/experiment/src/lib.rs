@@ -6,6 +6,7 @@
 //! but traces, looks at a clock or asks how much memory there is; no result
 //! depends on any of these.
 
+mod arrivals;
 mod cache;
 mod catalog;
 mod document;

@@ -81,7 +81,8 @@ pub fn run(
     let ssds: Vec<Value> =
         report["ssds"].as_object().into_iter().flat_map(|ssds| ssds.values().cloned()).collect();
     let pooled = if ssds.is_empty() { json!({}) } else { pool(&ssds) };
-    let mut notes = notes_of(&sources, &names.iter().map(|tenant| tenant.name.as_str()).collect::<Vec<_>>());
+    let mut notes = plan.notes.clone();
+    notes.extend(notes_of(&sources, &names.iter().map(|tenant| tenant.name.as_str()).collect::<Vec<_>>()));
     notes.extend(world.map(|_| real::NOTE.to_owned()));
     let ssds = report["ssds"].as_object().into_iter().flatten();
     notes.extend(ssds.filter(|(_, ssd)| is_greedy(ssd)).map(|(number, _)| {

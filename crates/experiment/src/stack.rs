@@ -10,15 +10,16 @@ use flashkeel_host::stack::{TenantConfig, TierShort};
 use flashkeel_workload::{Source, Stopped, Watch, WorkloadConfig, WorkloadError};
 use serde_json::json;
 
-use crate::{Error, Experiment, Target, document};
+use crate::{Error, Experiment, Target, arrivals, document};
 
 /// Arrivals that are taken from a source at a time.
 const FORESEEN_AT_ONCE: usize = 1 << 16;
 
 /// Puts defaults, presets and the experiment's own tables under what a stack
-/// says of its devices and tenants.
-pub(crate) fn expand(tree: &mut Node) -> Result<(), ConfigError> {
-    let Some(written) = tree.remove("stack") else { return Ok(()) };
+/// says of its devices and tenants. Returns notes of what is left out of those.
+pub(crate) fn expand(tree: &mut Node) -> Result<Vec<String>, ConfigError> {
+    let Some(written) = tree.remove("stack") else { return Ok(Vec::new()) };
+    let mut notes = Vec::new();
     let mut stack = Node::from_json(json!(StackConfig::default()), &Origin::Default);
     stack.merge(written)?;
     TierShort::lengthen(&mut stack)?;
@@ -31,6 +32,7 @@ pub(crate) fn expand(tree: &mut Node) -> Result<(), ConfigError> {
     for tenant in tenants {
         let Some(mut workload) = shared.clone() else { break };
         if let Some(own) = tenant.remove("workload") {
+            notes.extend(arrivals::drop_one(&mut workload, &own));
             workload.merge(own)?;
         }
         if let Kind::Table(keys) = &mut tenant.kind {
@@ -44,7 +46,8 @@ pub(crate) fn expand(tree: &mut Node) -> Result<(), ConfigError> {
         keys.insert("stack".into(), stack);
         keys.extend(first.map(|workload| ("workload".into(), workload)));
     }
-    Ok(())
+    notes.dedup();
+    Ok(notes)
 }
 
 /// Who asks, where they have names.

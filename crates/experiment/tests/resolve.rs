@@ -356,3 +356,30 @@ fn a_name_that_no_file_can_have_is_refused() {
         assert_eq!(refusal(&named(&name), &[]), expected);
     }
 }
+
+#[test]
+fn closed_pacing_of_a_higher_layer_leaves_out_the_arrivals_below() {
+    let note = "pacing is closed: the arrivals of exp.toml:5 are left out";
+    let closed = [("workload.pacing", "{ policy = \"closed\", depth = 8 }")];
+    assert_eq!(plans(WORKLOAD, &closed)[0].notes, [note]);
+    let policy = [("workload.pacing.policy", "closed"), ("workload.pacing.depth", "8")];
+    assert_eq!(plans(WORKLOAD, &policy)[0].notes, [note]);
+    let variants =
+        format!("{WORKLOAD}[[runs]]\nname = \"a\"\nset = {{ \"workload.pacing.policy\" = \"closed\" }}\n");
+    assert_eq!(plans(&variants, &[("workload.pacing.depth", "4")])[0].notes, [note]);
+    let tenant = format!("{WORKLOAD}[[stack.tenants]]\nname = \"a\"\nworkload.pacing = \"closed\"\n");
+    assert_eq!(plans(&tenant, &[])[0].notes, [note]);
+    let tenants = format!("{WORKLOAD}[[stack.tenants]]\nname = \"a\"\n");
+    let only = [("stack.tenants.0.workload.pacing", "closed")];
+    assert_eq!(plans(&tenants, &only)[0].notes, [note]);
+    assert!(plans(WORKLOAD, &[]).iter().all(|plan| plan.notes.is_empty()));
+}
+
+#[test]
+fn arrivals_beside_closed_pacing_are_refused() {
+    let both = format!("{WORKLOAD}[workload.pacing]\npolicy = \"closed\"\n");
+    let said = "workload.source.arrivals: closed pacing decides when requests arrive; leave it out";
+    assert!(refusal(&both, &[]).contains(said));
+    let arrivals = ("workload.source.arrivals", "{ policy = \"poisson\", iops = 9 }");
+    assert!(refusal(WORKLOAD, &[arrivals, ("workload.pacing", "closed")]).contains(said));
+}

@@ -1,7 +1,7 @@
 //! What columns are by their names in the first line of a text, such as
 //! `submitted_us,operation,lba,sectors,latency_us`, separated by commas, semicolons or
 //! tabs. Times are in ns, us, ms or s, as their names end, or of a calendar where they do not say;
-//! `offset` and `bytes` are bytes, `lba` and `sectors` have 512.
+//! `offset`, `bytes`, `length` and `size` are bytes, `lba` and `sectors` have 512.
 
 use crate::text::{Separator, lines};
 
@@ -22,22 +22,28 @@ pub(crate) enum Meaning {
 }
 
 /// Names without a unit, what they mean, and bytes of a whole one.
-const NAMES: [(&str, Meaning, u64); 10] = [
+const NAMES: [(&str, Meaning, u64); 14] = [
     ("operation", Meaning::Operation, 1),
     ("op", Meaning::Operation, 1),
     ("rw", Meaning::Operation, 1),
     ("offset", Meaning::Offset, 1),
+    ("offset_bytes", Meaning::Offset, 1),
     ("lba", Meaning::Offset, SECTOR),
     ("sector", Meaning::Offset, SECTOR),
     ("bytes", Meaning::Length, 1),
     ("length", Meaning::Length, 1),
+    ("length_bytes", Meaning::Length, 1),
+    ("size", Meaning::Length, 1),
+    ("size_bytes", Meaning::Length, 1),
     ("sectors", Meaning::Length, SECTOR),
     ("device", Meaning::Device, 1),
 ];
 /// Names before a unit of time.
-const TIMES: [(&str, Meaning); 4] = [
+const TIMES: [(&str, Meaning); 6] = [
     ("submitted", Meaning::Submitted),
     ("time", Meaning::Submitted),
+    ("timestamp", Meaning::Submitted),
+    ("ts", Meaning::Submitted),
     ("completed", Meaning::Completed),
     ("latency", Meaning::Latency),
 ];

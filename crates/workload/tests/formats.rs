@@ -28,7 +28,35 @@ fn msr_has_file_times_and_bytes() {
     let header =
         file("h.csv", format!("Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\r\n{MSR}"));
     let (arrivals, counts) = replay(unaligned(header)).unwrap();
-    assert_eq!((arrivals.len(), counts.not_io), (2, 1));
+    assert_eq!((arrivals.len(), counts.not_io), (2, 0));
+}
+
+#[test]
+fn five_columns_of_numbers_say_what_they_are_taken_for() {
+    let notes = |name: &str, text: &str, format: Option<&str>| {
+        let mut trace = Trace::new(file(name, text));
+        trace.format = format.map(|name| FormatName::parse(name).unwrap());
+        info(&trace).unwrap().notes
+    };
+    let says =
+        |notes: Vec<String>, format: &str| notes.iter().any(|it| it.contains(&format!("read as {format}:")));
+    let five = "1562,0,393351168,4096,1\n1600,0,4096,8192,0\n";
+    assert!(says(notes("n5.csv", five, None), "replayer"));
+    assert!(!says(notes("n5.csv", five, Some("replayer")), "replayer"));
+    assert!(!says(notes("replayer.csv", five, None), "replayer"));
+    let cloud = "1538323200,393351168,8,1,1283\n1538323201,4096,16,0,1283\n";
+    assert!(says(notes("c.csv", cloud, None), "tencent"));
+    assert!(!says(notes("c.csv", cloud, Some("tencent")), "tencent"));
+}
+
+#[test]
+fn columns_are_known_by_the_names_that_people_give_them() {
+    for names in ["timestamp_ms,op,offset_bytes,size", "ts_ms,rw,offset,size_bytes"] {
+        let path = file("named.csv", format!("{names}\n0,R,8192,4096\n2,W,4096,4096\n"));
+        let (found, counts) = replay(unaligned(path)).unwrap();
+        assert_eq!(found, [read(0, 16, 8), write(2_000_000, 8, 8)], "{names}");
+        assert_eq!(counts.not_io, 0);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `pas`: the prediction-aware scheduler of SSDcheck (§IV), SSD only. Where
 //! reads and writes wait, the oldest read goes first if it is predicted to be
-//! slow in its turn; otherwise whatever is oldest goes.
+//! slow in its turn; otherwise whatever is oldest goes. Nothing bounds how long writes
+//! wait while each read in turn would be slow.
 
 use std::collections::VecDeque;
 

@@ -159,8 +159,11 @@ fn weighted_round_robin_serves_urgent_queues_first_and_others_by_the_weights_of_
     assert_eq!(served[96..], [0; 4]);
 }
 
+/// What may wait for ever: SSDcheck (§IV) bounds nothing where every read would be slow.
+const STARVED: [(&str, Operation); 1] = [("pas", Write)];
+
 #[test]
-fn nothing_waits_for_ever_while_others_keep_coming() {
+fn nothing_else_waits_for_ever_while_others_keep_coming() {
     for policy in IoSchedulerConfig::NAMES {
         for (alone, others) in [(Read, Write), (Write, Read)] {
             let mut scheduler = build(json!(policy), ONE, Some(Box::new(Wary)));
@@ -173,7 +176,8 @@ fn nothing_waits_for_ever_while_others_keep_coming() {
                 }
                 scheduler.next(now).is_some_and(|request| request.operation == alone)
             });
-            assert!(is_taken, "{policy}: a {alone:?} waits for {others:?}s without end");
+            let may_starve = STARVED.contains(&(policy, alone));
+            assert_ne!(is_taken, may_starve, "{policy}: a {alone:?} among {others:?}s");
         }
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn matches(head: &[u8]) -> bool {
 pub(super) fn nearly(head: &[u8]) -> Option<String> {
     let (separator, names) = header(head)?;
     let known = names.iter().filter(|name| meaning(name).is_some()).count();
-    Columns::of(separator, names).err().filter(|_| known > 2)
+    Columns::of(separator, names).err().filter(|_| known > 3)
 }
 
 impl Columns {

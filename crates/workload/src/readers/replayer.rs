@@ -38,6 +38,9 @@ pub(super) const FORMAT: Format = Format {
     },
     open: |input, options| {
         options.refuse_action(FORMAT.name)?;
-        Ok(TableReader::boxed(input, Table { tick_ns: options.tick_ns(TICK_NS)?, ..TABLE }, Vec::new()))
+        let note = "five columns of numbers are read as replayer: time in ms, disk, offset and size in bytes, 1 = read";
+        let is_told = options.is_forced || super::is_named(&input.file, FORMAT.name);
+        let notes = if is_told { Vec::new() } else { vec![note.to_owned()] };
+        Ok(TableReader::boxed(input, Table { tick_ns: options.tick_ns(TICK_NS)?, ..TABLE }, notes))
     },
 };

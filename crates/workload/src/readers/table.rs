@@ -328,7 +328,11 @@ impl TableReader {
 impl Reader for TableReader {
     fn next(&mut self, next: &mut Record, counts: &mut Counts) -> Result<bool, WorkloadError> {
         while let Some((item, line)) = self.input.line()? {
-            if line.is_empty() || item == 1 && self.table.is_header(line) {
+            // What names the columns is passed over, as no line of the trace is.
+            if item == 1 && !line.is_empty() && self.table.is_header(line) {
+                continue;
+            }
+            if line.is_empty() {
                 counts.not_io += 1;
                 continue;
             }

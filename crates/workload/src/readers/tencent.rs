@@ -37,7 +37,11 @@ pub(super) const FORMAT: Format = Format {
         options.refuse_action(FORMAT.name)?;
         let tick_ns = options.tick_ns(TICK_NS)?;
         let note = "the times of a Tencent trace are whole seconds: all requests of a second arrive at its beginning";
-        let notes = if tick_ns == TICK_NS { vec![note.to_owned()] } else { Vec::new() };
+        let guess = "five columns of numbers are read as tencent: time in s, offset and size in sectors, 1 = write, volume";
+        let is_told = options.is_forced || super::is_named(&input.file, FORMAT.name);
+        let mut notes = Vec::new();
+        notes.extend((!is_told).then(|| guess.to_owned()));
+        notes.extend((tick_ns == TICK_NS).then(|| note.to_owned()));
         Ok(TableReader::boxed(input, Table { tick_ns, ..TABLE }, notes))
     },
 };

@@ -1,6 +1,6 @@
 //! Rates that no drive could serve, which come from a wrong unit of time.
 
-use flashkeel_engine::{LOGICAL_PAGE_BYTES, Span};
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, Span, units::Bytes};
 
 /// Bytes a second beyond what any drive moves: four lanes of PCIe 6.0, of 64 GT/s each.
 const MOST_BYTES_PER_S: f64 = 32e9;
@@ -10,6 +10,8 @@ const MOST_PER_S: f64 = MOST_BYTES_PER_S / LOGICAL_PAGE_BYTES as f64;
 const LIKELY_SHARE: f64 = 0.2;
 /// Fewer requests may all come in one burst.
 const LEAST_REQUESTS: u64 = 100;
+/// Mean bytes of a request beyond which its columns are more likely wrong than its clock.
+const LIKELY_BYTES: u64 = 16 << 20;
 /// The units of clocks, in nanoseconds.
 const UNITS: [u64; 4] = [100, 1000, 1_000_000, 1_000_000_000];
 
@@ -42,6 +44,13 @@ impl Pace {
             "{requests} requests of {bytes} bytes together in {} are more than any drive serves",
             Span(self.span_ns)
         );
+        if bytes / requests > LIKELY_BYTES {
+            let mean = Bytes(bytes / requests);
+            note += &format!(
+                ": they have {mean} each, so is the column of lengths another, or its unit (length_unit)?"
+            );
+            return Some(note);
+        }
         let likely = tick_ns.and_then(|tick_ns| {
             let slower = |unit: u64| unit as f64 / tick_ns as f64;
             let fits = |unit: u64| (self.latest_ns / tick_ns).checked_mul(unit).is_some();
@@ -86,6 +95,17 @@ mod tests {
         assert!(note(200_001, 0, 2_000_000, None, 0).unwrap().ends_with("than any drive serves"));
         assert_eq!(note(200_001, 0, 2_000_000_000, Some(1), 0), None);
         assert_eq!(note(99, 0, 0, Some(1), 0), None);
+    }
+
+    #[test]
+    fn requests_of_gigabytes_are_no_matter_of_the_clock() {
+        let found = note(2000, 2000 * (2 << 30), 1_000_000_000, Some(1_000), 0).unwrap();
+        assert!(
+            found.ends_with(
+                "they have 2GiB each, so is the column of lengths another, or its unit (length_unit)?"
+            ),
+            "{found}"
+        );
     }
 
     #[test]

@@ -28,6 +28,8 @@ use rows::{Lane, Rows, Wrong};
 pub(crate) const COLUMNS: [&str; 5] = ["time_ns", "operation", "offset", "bytes", "device"];
 const NEEDED: usize = 4;
 const RESPONSE: &str = "latency_ns";
+/// What the columns that are needed are called too; times only where their type has a unit.
+const ALSO: [&[&str]; NEEDED] = [&["timestamp", "time"], &["op"], &["offset_bytes"], &["size", "length"]];
 
 pub(super) const FORMAT: Format = Format {
     name: "parquet",
@@ -46,7 +48,12 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
     let names: Vec<String> = schema.columns().iter().map(|column| column.path().string()).collect();
     let mut chosen = Vec::new();
     for (at, wanted) in COLUMNS.into_iter().enumerate() {
-        let Some(index) = names.iter().position(|name| name == wanted) else {
+        let is_also = |index: &usize| {
+            let also = ALSO.get(at).is_some_and(|known| known.contains(&names[*index].as_str()));
+            also && (at > 0 || is_timestamp(&schema.column(*index)))
+        };
+        let index = names.iter().position(|name| name == wanted);
+        let Some(index) = index.or_else(|| (0..names.len()).find(is_also)) else {
             if at >= NEEDED {
                 continue;
             }
@@ -130,6 +137,15 @@ fn unit_ns(column: &ColumnDescPtr) -> Option<u64> {
         (None, _) => Some(1),
         _ => None,
     }
+}
+
+/// Whether the type of a column says which unit its times have.
+fn is_timestamp(column: &ColumnDescPtr) -> bool {
+    matches!(column.logical_type_ref(), Some(LogicalType::Timestamp(_)))
+        || matches!(
+            column.converted_type(),
+            ConvertedType::TIMESTAMP_MILLIS | ConvertedType::TIMESTAMP_MICROS
+        )
 }
 
 /// Refuses a column of a type that it cannot have.

@@ -56,7 +56,8 @@ _NEAREST_LEFT = 16
 takes 16 requests; the paper does not say."""
 _LEFT_SIZED = 24
 _SEEDS = 4
-"""From one seed to another a tail moves by up to thirteen points."""
+_NOISE = 13.0
+"""Points by which a tail moves at most from one seed to another."""
 _WRITES = {"build-server": 53.9, "exchange": 9.4, "live-maps-back-end": 22.2}
 """Share of writes in percent (Table II), where sizes are swept."""
 _COMPARED = tuple(system for system in _SYSTEMS if system != "ideal")
@@ -68,6 +69,11 @@ _WHY_LITTLE = (
     "programs are not spared; and where a new request comes for each that ends (low left "
     "out), as many reads as before find something in the buffer, and nothing is gained. "
     "Who cannot err gains little more, so it is not for want of prediction"
+)
+
+_BEATEN = (
+    "here PAS has the shorter tail, by more than seeds differ, so that this ideal is not the "
+    "paper's, which nothing beats: who predicts slow reads only lets fewer of them go first"
 )
 
 Runs = Mapping[tuple[str, str, str], Run]
@@ -206,7 +212,11 @@ def judge(runs: Runs) -> dict[str, Finding]:
                 ideal["tail"] <= 2 * _IDEAL_TAIL[drive]
                 and ideal["throughput"] <= 2 * _IDEAL_RATE[drive]
             )
-            found[f"{drive}-ideal"] = _judged(ideal, is_near, fewest)
+            found[f"{drive}-ideal"] = (
+                Finding(ideal, None, _BEATEN)
+                if ideal["tail"] < -_NOISE
+                else _judged(ideal, is_near, fewest)
+            )
     most = max(best, key=lambda case: best[case])
     is_best = best[most] >= _BEST_RATE / 2
     found["best"] = Finding({most: best[most]}, is_best, "" if is_best else _WHY_LITTLE)

@@ -173,30 +173,45 @@ def test_with_three_outstanding_collection_reaches_the_tail():
 class Waited:
     """Requests of which one in ten waits for a flush, and each as long for something else."""
 
-    data: ClassVar = {"gc_blocked_fraction": 0.0024}
+    data: ClassVar = {"gc_blocked_fraction": 0.0024, "requests": 1000}
 
-    def __init__(self, waits):
+    def __init__(self, waits, simulated_s=1.0):
         self.waits = waits
         latency = {"operation": "write", "counts": [[100, 900], [1000 if waits else 100, 100]]}
-        self.data = self.data | {"detail": {"histograms": [latency]}}
+        self.data = self.data | {"detail": {"histograms": [latency]}, "simulated_s": simulated_s}
 
     def explain(self, above, latency_class):
         # Of all requests, or of the tenth that are slow.
-        flush_ns, mean_ns = {0.0: (90.0, 300.0), 90.0: (855.0, 1000.0)}[above]
+        flush_ns, mean_ns = {0.0: (90.0, 300.0), 90.0: (405.0, 1000.0)}[above]
         return Explanation(
             "", latency_class, above, 1, 1, mean_ns,
-            (Share("behind_host_write", 0, flush_ns, 1), Share("controller", 0, 1.0, 1)),
+            (
+                Share("behind_host_write", 0, flush_ns, 1), Share("behind_erase", 0, 9.0, 1),
+                Share("controller", 0, 1.0, 1),
+            ),
         )  # fmt: skip
 
 
 def test_overhead_is_that_of_slow_requests_and_of_all():
     runs = {name: Waited(name == "All") for name in fig3._VERSIONS}
     found = fig3.judge(runs)
-    assert found["overhead"].measured == pytest.approx(95) and found["overhead"].holds is True
-    assert found["overhead-all"].measured == pytest.approx(45)
+    assert found["overhead"].measured == pytest.approx(46), "holds by construction"
+    assert found["overhead"].holds is None and "little else" in found["overhead"].reason
+    assert found["overhead-flush"].measured == pytest.approx(45) and found["overhead-flush"].holds
+    assert found["overhead-collection"].measured == pytest.approx(1)
+    assert found["overhead-collection"].holds is False
+    assert found["overhead-all"].measured == pytest.approx(49.5)
     assert found["overhead-all"].holds is True
     none = fig3.judge({name: Waited(False) for name in fig3._VERSIONS})
-    assert none["overhead"].holds is None and none["overhead"].measured is None
+    for name in ("overhead", "overhead-flush", "overhead-collection"):
+        assert none[name].holds is None and none[name].measured is None
+
+
+@pytest.mark.parametrize(("seconds", "holds"), [(1.1, False), (1.3, True), (2.0, False)])
+def test_flushes_take_some_of_the_throughput(seconds, holds):
+    runs = {name: Waited(False) for name in fig3._VERSIONS}
+    found = fig3.judge(runs | {"WB+Others": Waited(True, seconds)})["throughput"]
+    assert found.measured == pytest.approx(100 / seconds) and found.holds is holds
 
 
 @pytest.mark.parametrize(

@@ -96,10 +96,8 @@ impl Header {
         let (placement, addresses) = (sum(placement), sum(addresses));
         let header = Header { capacity_bytes, sections, placement, addresses };
         if header.written().len() > PAGE_BYTES as usize {
-            let parts = header.sections.len();
-            return Err(format!(
-                "it has {parts} partitions, memories and copies, more than a file has room for"
-            ));
+            let partitions = header.sections.len();
+            return Err(format!("it has {partitions} partitions, more than a file has room for"));
         }
         Ok(header)
     }

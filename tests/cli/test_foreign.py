@@ -12,7 +12,7 @@ Device            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s  %util
 nvme0n1        120.00   4800.00     0.00   0.00    0.42    40.00   10.00   5.00
 """
 LATENCIES = "0, 320171, 0, 4096, 16187392, 0\n1, 275217, 1, 4096, 198717440, 0\n"
-COLUMNS = "timestamp_ms,op,offset,size,latency_ms\n0.058,read,3260866560,4096,1.582\n"
+COLUMNS = "happened_ms,op,offset,size,latency_ms\n0.058,read,3260866560,4096,1.582\n"
 
 
 def asked(cli, path):
@@ -27,7 +27,7 @@ def asked(cli, path):
     [
         (FIO, "a summary of fio (--output-format=json), which has no requests"),
         (IOSTAT, "a report of iostat, which has means and no requests"),
-        (COLUMNS, "its columns are timestamp_ms, op, offset, size, latency_ms"),
+        (COLUMNS, "its columns are happened_ms, op, offset, size, latency_ms"),
     ],
 )
 def test_what_it_is_and_what_to_do(cli, tmp_path, text, words):

@@ -63,3 +63,10 @@ def test_the_loads_of_figure_9_scrub_as_their_conditions_say():
     assert len(cases) == 25
     assert all(case.keys["device.scrub.enabled"] for case in cases)
     assert "scrubbing on" in systems.described_small(Session())
+
+
+def test_a_quick_figure_9_runs_only_what_it_can_judge():
+    cases = asked(fig9.STUDY.measure, quick=True)
+    assert len(cases) == 4
+    found = fig9._no_static(Asking(quick=True))
+    assert found.holds is None and "not run by --quick" in found.reason

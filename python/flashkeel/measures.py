@@ -57,6 +57,19 @@ def compare(a: Run, b: Run) -> list[Measure]:
     return found
 
 
+def intervals(run: Run) -> dict[str, tuple[float, float]]:
+    """Return the 95 % interval of each of these numbers by what the seeds of a run differ by.
+
+    Student's t; none without four seeds that have the number. None goes below zero.
+    """
+    found = {}
+    for name, known in _of(run):
+        half = spread.of_mean(known.seeds)
+        if known.value is not None and half is not None:
+            found[name] = (max(0.0, known.value - half), known.value + half)
+    return found
+
+
 @dataclass(frozen=True)
 class _Known:
     """A number of a run, and of each of its seeds that has one."""

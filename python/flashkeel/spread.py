@@ -168,6 +168,13 @@ def intervals(a: Spread, b: Spread) -> tuple[Bounds, Bounds]:
     return a.bounds(t), b.bounds(t)
 
 
+def of_mean(values: Sequence[float]) -> float | None:
+    """Return half the 95 % interval of a mean over seeds (Student's t); None of fewer than four."""
+    if len(values) < FEWEST:
+        return None
+    return t975(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+
+
 def half_width(a: Sequence[float], b: Sequence[float]) -> float | None:
     """Return half the 95 % interval of the difference of two means over seeds (Welch's t).
 

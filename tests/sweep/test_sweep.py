@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -80,6 +81,22 @@ def test_the_table_has_keys_and_measurements(cli, mine, tmp_path):
     assert (tmp_path / "a/sweep.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_whole_runs_have_intervals_over_four_seeds(cli, mine, tmp_path):
+    mine.write_text(SWEEP + '[picture]\ny = "waf"\n')
+    rows = sweep(cli, mine, tmp_path / "four", "--seeds", 4)
+    for name in ("waf", "read_iops", "write_bytes_per_s"):
+        assert all(row[f"{name}_low"] < row[name] < row[f"{name}_high"] for row in rows)
+    assert all(row["read_mean_low_ns"] < row["read_mean_ns"] for row in rows)
+    first = rows[0]
+    each = [
+        sweep(cli, mine, tmp_path / f"{seed}", "--set", f"seed={seed}")[0]["waf"]
+        for seed in range(7, 11)
+    ]
+    error = statistics.stdev(each) / 2
+    assert first["waf_high"] - first["waf"] == pytest.approx(3.182 * error, rel=0.01)
+    assert {row["waf_low"] for row in sweep(cli, mine, tmp_path / "few", "--seeds", 3)} == {None}
+
+
 def test_equal_runs_are_told_from_those_that_are_there(cli, mine, tmp_path):
     mine.write_text(SWEEP.replace("[0.5, 0.9]", "[0.5, 0.50]"))
     fresh = cli("sweep", mine, "-o", tmp_path / "a")
@@ -101,14 +118,23 @@ def test_a_key_that_is_varied_is_not_set_in_all(cli, mine, tmp_path, where):
     assert not (tmp_path / "a").exists()
 
 
-def drawn(mine, tmp_path, text):
+def drawn(mine, tmp_path, text, seeds=1):
     """Return the axes of a sweep's picture, of points that were run as they are here."""
     mine.write_text(text)
     found = design.read(str(mine))
     store = running.Store(tmp_path / "drawn")
-    points = running.points(found, 1)
+    points = running.points(found, seeds)
     running.run(running.work(points, store).wanted, store, "local", 1, None, None)
     return picture(found, running.finished(points, store)).axes
+
+
+def test_bars_are_intervals_over_seeds(mine, tmp_path):
+    text = SWEEP + '[picture]\ny = "waf"\n'
+    for seeds, bars in ((4, 4), (3, 0)):
+        axes, *_ = drawn(mine, tmp_path, text, seeds)
+        shown = [line for line in axes.get_lines() if line.get_alpha() == 0.6]
+        assert len(shown) == bars
+        assert axes.figure.get_supxlabel().startswith("bars: 95 %") is bool(bars)
 
 
 def test_lines_join_what_differs_in_one_key(mine, tmp_path):

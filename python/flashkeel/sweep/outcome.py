@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flashkeel import first_state, overload, percentiles, spread, steadiness
+from flashkeel import first_state, measures, overload, percentiles, spread, steadiness
 from flashkeel._core import InputError
 from flashkeel.arrow import write_table
 from flashkeel.comparison import FEW
@@ -37,11 +37,11 @@ _DRIVE_WRITES = "drive_writes_per_cycle"
 
 def rows(design: Design, done: Sequence[Done]) -> list[dict[str, Any]]:
     """Return a row a point and run: the keys, what was measured, and quantities as numbers."""
-    measures = _measures()
+    columns = _measures()
     found: list[dict[str, Any]] = [
         dict(zip(_IDENTITY, (it.point.index + 1, it.run.data["name"]), strict=True))
         | {key: _plain(it.point.values[key]) for key in design.keys}
-        | {name: measure(it.run) for name, measure in measures.items()}
+        | {name: measure(it.run) for name, measure in columns.items()}
         for it in done
     ]
     for key in design.keys:
@@ -77,6 +77,7 @@ def _measures() -> dict[str, _Measure]:
         "overloaded": lambda run: bool(overload.found(run)),
         "of_first_state": first_state.decides,
         "waf": lambda run: run.data.get("waf"),
+        **_bounds_of("waf"),
         "from_free_blocks": steadiness.from_free_blocks,
         "erases": lambda run: run.data.get("erases"),
         _DRIVE_WRITES: _drive_writes,
@@ -95,9 +96,30 @@ def _measures_of(latency_class: str) -> dict[str, _Measure]:
     }
     if latency_class != "flush":
         found[f"{latency_class}_bytes_per_s"] = lambda run: run.bandwidth(latency_class)
+    if latency_class in measures.CLASSES:
+        for name in ("iops", "bytes_per_s", "mean_ns"):
+            found |= _bounds_of(f"{latency_class}_{name}")
     for at in _SHOWN:
         found |= _measures_at(latency_class, at)
     return found
+
+
+def _bounds_of(name: str) -> dict[str, _Measure]:
+    """Return the columns of the interval of a number over seeds, empty where there are few."""
+
+    def bound(run: Run, side: int) -> float | None:
+        interval = measures.intervals(run).get(name)
+        return interval[side] if interval else None
+
+    low, high = _bounds(name)
+    return {low: lambda run: bound(run, 0), high: lambda run: bound(run, 1)}
+
+
+def _bounds(name: str) -> tuple[str, str]:
+    """Return the columns of the bounds of a column: ``read_p99_low_ns`` of ``read_p99_ns``."""
+    bare = name.removesuffix("_ns")
+    unit = name[len(bare) :]
+    return f"{bare}_low{unit}", f"{bare}_high{unit}"
 
 
 def _measures_at(latency_class: str, at: float) -> dict[str, _Measure]:
@@ -106,10 +128,11 @@ def _measures_at(latency_class: str, at: float) -> dict[str, _Measure]:
         return interval[side] if interval else None
 
     name = f"{latency_class}_{percentiles.label(at)}"
+    low, high = _bounds(f"{name}_ns")
     return {
         f"{name}_ns": lambda run: run.percentile(latency_class, at),
-        f"{name}_low_ns": lambda run: bound(run, 0),
-        f"{name}_high_ns": lambda run: bound(run, 1),
+        low: lambda run: bound(run, 0),
+        high: lambda run: bound(run, 1),
         f"{name}_beyond": lambda run: run.beyond(latency_class, at),
     }
 
@@ -220,12 +243,11 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
 
 def _mark(axes: Axes, row: dict[str, Any], x: str, y: str, mark: dict[str, Any]) -> None:
     """Draw a point, with its interval and what there is to know of it."""
-    name = y.removesuffix("_ns")
-    low, high = row.get(f"{name}_low_ns"), row.get(f"{name}_high_ns")
+    low, high = (row.get(bound) for bound in _bounds(y))
     if low is not None and high is not None:
         axes.plot([row[x]] * 2, [low, high], color=mark["color"], alpha=0.6)
     # A percentile that many share is no guess.
-    few = row.get(f"{name}_beyond", FEW) < FEW and (low is None or low != high)
+    few = row.get(_beyond(y), FEW) < FEW and (low is None or low != high)
     axes.plot(row[x], row[y], **mark, mfc="white" if few else mark["color"])
     if _is_early(row):
         axes.plot(row[x], row[y], "+", color="black", markersize=9)
@@ -235,13 +257,20 @@ def _mark(axes: Axes, row: dict[str, Any], x: str, y: str, mark: dict[str, Any])
         axes.plot(row[x], row[y], "^", color="black", markersize=11, mfc="none")
 
 
+def _beyond(name: str) -> str:
+    """Return the column of the samples beyond a percentile."""
+    return f"{name.removesuffix('_ns')}_beyond"
+
+
 def _marks(found: Sequence[dict[str, Any]], y: str) -> list[str]:
     """Return what the marks of a picture mean, a line for each that is in it."""
     words = []
-    if any(f"{y.removesuffix('_ns')}_beyond" in row for row in found):
+    if any(_beyond(y) in row for row in found):
         words.append(f"open: fewer than {FEW} samples beyond; bars: 95 % intervals")
         if any(row["seeds"] < spread.FEWEST for row in found):
             words[-1] += f", which {spread.INDEPENDENT}"
+    elif any(row.get(_bounds(y)[0]) is not None for row in found):
+        words.append("bars: 95 % intervals by what seeds differ by")
     if any(row["overloaded"] for row in found):
         words.append("×: requests come faster than they are served")
     if any(map(_is_early, found)):

@@ -60,6 +60,19 @@ def test_half_of_a_reduction_is_enough():
     assert verdicts(seen(10, [7.6, 20, 20]))["I-high"] is False
 
 
+@pytest.mark.parametrize(
+    ("p99_ms", "p3_ms", "holds"), [(0.5, 2, True), (4.6, 6.6, False), (0.5, 0.9, False)]
+)
+def test_reads_take_microseconds_up_to_a_percentile(p99_ms, p3_ms, holds):
+    class Tailed(Seen):
+        def percentile(self, _kind, at):
+            return int((p3_ms if at == 99.9 else p99_ms) * 1e6)
+
+    run = Seen(1, tenants=[Tailed(1)] * len(CLASSES))
+    found = verdicts(Measured(dict.fromkeys(WORKLOADS, dict.fromkeys(SYSTEMS, run))))
+    assert found["III-microseconds"] is holds
+
+
 def test_classes_are_held_against_one_another_and_against_the_baseline():
     found = verdicts(seen(10, [5, 20, 20]))
     assert found["III-classes"] and found["I-others"]

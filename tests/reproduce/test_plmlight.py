@@ -7,7 +7,16 @@ from flashkeel.explanation import Explanation, Share
 from flashkeel.reproduce import plmlight
 from flashkeel.reproduce.plmlight import study, systems
 from flashkeel.reproduce.plmlight.claims import JUDGED, Measured
-from flashkeel.reproduce.plmlight.systems import CLASSES, SYSTEMS, WORKLOADS
+from flashkeel.reproduce.plmlight.systems import (
+    BASELINE,
+    CLASSES,
+    EQUAL,
+    ONE_DRIVE,
+    PLAIN,
+    PRIORITISED,
+    SYSTEMS,
+    WORKLOADS,
+)
 from flashkeel.reproduce.session import Session
 
 
@@ -39,9 +48,14 @@ class Seen:
         return Explanation("run", latency_class, above, 1, 1, 1.0, (share,))
 
 
-def seen(base_ms, ours_ms, beyond=100):
-    """Return runs whose hosts take `ours_ms`, a time for each class, but on the plain mirror."""
-    each = {system: ours_ms for system in SYSTEMS[1:]} | {SYSTEMS[0]: [base_ms] * len(CLASSES)}
+def seen(base_ms, ours_ms, beyond=100, one_drive_ms=None):
+    """Return runs whose hosts take `ours_ms`, a time for each class, but on plain drives.
+
+    One drive alone is as the mirror where nothing is said.
+    """
+    plain = {BASELINE: base_ms, ONE_DRIVE: base_ms if one_drive_ms is None else one_drive_ms}
+    each = {system: [plain[system]] * len(CLASSES) for system in PLAIN}
+    each |= dict.fromkeys((EQUAL, PRIORITISED), ours_ms)
     runs = {
         system: Seen(ms[0], tenants=[Seen(one, beyond) for one in ms])
         for system, ms in each.items()
@@ -69,7 +83,7 @@ def test_reads_take_microseconds_up_to_a_percentile(p99_ms, p3_ms, holds):
             return int((p3_ms if at == 99.9 else p99_ms) * 1e6)
 
     run = Seen(1, tenants=[Tailed(1)] * len(CLASSES))
-    found = verdicts(Measured(dict.fromkeys(WORKLOADS, dict.fromkeys(SYSTEMS, run))))
+    found = verdicts(Measured(dict.fromkeys(WORKLOADS, dict.fromkeys((*SYSTEMS, ONE_DRIVE), run))))
     assert found["III-microseconds"] is holds
 
 
@@ -96,6 +110,43 @@ def test_reads_of_other_sizes_are_held_against_their_own_baseline():
     assert others(3).measured == pytest.approx(
         {"II medium": 50, "II low": 50, "IV medium": 62.5, "IV low": 62.5}
     )
+
+
+def test_what_is_found_against_one_drive_alone_stands_beside():
+    # Reads take 10 ms on the mirror, 20 on one drive and 8 under PLMlight.
+    measured = replace(seen(10, [8, 8, 8], one_drive_ms=20), unsustained=["I"])
+    reasons = {j.claim.name: j.finding(measured) for j in JUDGED}
+    assert reasons["III-prioritised"].holds is False
+    assert "against one drive alone: 2.50 times: holds" in reasons["III-prioritised"].reason
+    beside = "against one drive alone, which does not sustain I: p99.9 60.0 %: holds"
+    assert beside in reasons["I-high"].reason
+    assert "against one drive" not in reasons["III-classes"].reason
+    assert "one drive 20.0 ms" in reasons["III-classes"].reason
+    alike = {j.claim.name: j.finding(seen(10, [8, 8, 8])).reason for j in JUDGED}
+    assert "against one drive" not in alike["III-prioritised"]
+
+
+def test_one_drive_decides_no_intensity():
+    runs = {system: Seen(1, asked=500) for system in SYSTEMS} | {ONE_DRIVE: Seen(30, asked=500)}
+    assert systems.is_sustained(systems.judged_by(runs), 500)
+    assert not systems.is_sustained(runs, 500)
+
+
+def test_a_quick_run_searches_for_no_intensity(monkeypatch):
+    asked = []
+
+    class Drives(Session):
+        def run(self, cases):
+            asked.extend(cases)
+            counts = {"hosts": [{"asked": 900}], "windows": 10}
+            run = Seen(1, data={"stack": {"coordinators": {"0": counts}}})
+            return {case.name: run for case in cases}
+
+    found, _ = systems.sustained(Drives(quick=True), "collecting", "I")
+    assert 0.05 < found.iops / WORKLOADS["I"].full_iops < 0.08
+    requests = [case.keys["workload.requests"] for case in asked]
+    # A search takes 18 runs of 50,000 and more.
+    assert len(requests) == 5 and sum(requests) < 150_000
 
 
 def test_nothing_is_judged_where_too_few_samples_of_a_host_lie_beyond():
@@ -139,7 +190,7 @@ def test_what_other_seeds_do_not_sustain_is_lowered_but_not_for_ever(monkeypatch
 
     def measure(_session, _state, load):
         asked.append(load.iops)
-        return {"plmlight": Seen(30)}
+        return dict.fromkeys((*SYSTEMS, ONE_DRIVE), Seen(30))
 
     monkeypatch.setattr(systems, "highest", lambda *_: full / 64)
     monkeypatch.setattr(systems, "load", lambda _s, _t, w, iops: systems.Load(w, iops, 1, 1))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 
 from flashkeel.comparison import FEW
 from flashkeel.output import units
@@ -24,6 +24,8 @@ from flashkeel.reproduce.plmlight.systems import (
     HIGH,
     LOW,
     MEDIUM,
+    ONE_DRIVE,
+    PLAIN,
     PRIORITISED,
 )
 from flashkeel.run import Run
@@ -37,9 +39,13 @@ class Measured:
     """The runs of one state by workload and system, and who was asked."""
 
     runs: Mapping[str, Mapping[str, Run]]
+    unsustained: Collection[str] = ()
+    """Workloads that one drive alone does not keep up with."""
+    base: str = BASELINE
+    """What gains are held against."""
 
     def host(self, workload: str, system: str, host: str) -> Run:
-        """Return what one host saw; the mirror knows no classes, and its hosts are alike."""
+        """Return what one host saw; plain drives know no classes, and their hosts are alike."""
         return self.runs[workload][system].tenants[CLASSES.index(host)]
 
     def at(self, workload: str, system: str, host: str, kind: str, percentile: float) -> float:
@@ -57,7 +63,7 @@ class Measured:
     ) -> intervals.Estimate:
         """Return by how many percent a percentile is below the baseline's of the same host."""
         base, ours = (
-            self.known(workload, each, host, kind, percentile) for each in (BASELINE, system)
+            self.known(workload, each, host, kind, percentile) for each in (self.base, system)
         )
         return intervals.reduction(base, ours)
 
@@ -90,7 +96,28 @@ class Judged:
         found = self.judge(measured)
         if beyond < FEW:
             return Finding(found.measured, None, too_few(beyond))
-        return found
+        reasons = filter(None, (found.reason, self._beside(found, measured)))
+        return replace(found, reason="; ".join(reasons))
+
+    def _beside(self, found: Finding, measured: Measured) -> str:
+        """Return what is found against one drive alone; empty where that makes no difference."""
+        beside = self.judge(replace(measured, base=ONE_DRIVE))
+        if beside.measured == found.measured or not isinstance(
+            beside.measured, float | int | Mapping
+        ):
+            return ""
+        late = [workload for workload in self.workloads if workload in measured.unsustained]
+        which = f", which does not sustain {' and '.join(late)}" if late else ""
+        verdict = {True: "holds", False: "does not", None: "cannot be told"}[beside.holds]
+        return (
+            f"against one drive alone{which}: {_words(beside.measured, self.claim.unit)}: {verdict}"
+        )
+
+
+def _words(value: float | Mapping[str, float | None], unit: str) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_words(n, unit)}" for name, n in value.items() if n is not None)
+    return f"{units.significant(value)} {unit}"
 
 
 def _all(workloads: tuple[str, ...], kind: str, percentile: float) -> Callable[[Measured], str]:
@@ -101,7 +128,7 @@ def _all(workloads: tuple[str, ...], kind: str, percentile: float) -> Callable[[
                 f"{system} "
                 + "/".join(
                     units.duration(measured.at(workload, system, host, kind, percentile))
-                    for host in (CLASSES if system != BASELINE else (HIGH,))
+                    for host in (CLASSES if system not in PLAIN else (HIGH,))
                 )
                 for system in measured.runs[workload]
             )
@@ -112,11 +139,11 @@ def _all(workloads: tuple[str, ...], kind: str, percentile: float) -> Callable[[
 
 
 def _slow(measured: Measured) -> Finding:
-    p90 = {w: measured.at(w, BASELINE, HIGH, "read", 90) / 1e6 for w in ("I", "III")}
+    p90 = {w: measured.at(w, measured.base, HIGH, "read", 90) / 1e6 for w in ("I", "III")}
     return Finding(
         {f"{w} p90": ms for w, ms in p90.items()},
         all(ms >= 1 for ms in p90.values()),
-        "; ".join(f"{w}: {owner(measured.runs[w][BASELINE], 'read', 90)}" for w in p90),
+        "; ".join(f"{w}: {owner(measured.runs[w][measured.base], 'read', 90)}" for w in p90),
     )
 
 
@@ -128,7 +155,8 @@ def _times(
 
     def judge(measured: Measured) -> Finding:
         base, ours = (
-            measured.known(workload, each, HIGH, kind, percentile) for each in (BASELINE, system)
+            measured.known(workload, each, HIGH, kind, percentile)
+            for each in (measured.base, system)
         )
         times = intervals.ratio(base, ours)
         return _told(
@@ -240,7 +268,7 @@ def _gains_more(measured: Measured) -> Finding:
 def _quick_writes(measured: Measured) -> Finding:
     slowest = {
         system: max(measured.at("I", system, h, "write", 99.9) for h in CLASSES) / 1e3
-        for system in (BASELINE, EQUAL, PRIORITISED)
+        for system in (measured.base, EQUAL, PRIORITISED)
     }
     return Finding(
         {f"{system}": us for system, us in slowest.items()},

@@ -132,7 +132,8 @@ def _print_tables(result: Result) -> None:
             screen.print(more)
     for latency_class in classes:
         screen.print(tables.tails(result.runs, latency_class))
-        explanations = [run.explain(plots.ABOVE, latency_class) for run in result.runs]
+        measured = plots.with_samples(result.runs, latency_class)
+        explanations = [run.explain(plots.ABOVE, latency_class) for run in measured]
         screen.print(tables.largest_causes(explanations))
         echo(textplot.tails(result.runs, latency_class) + "\n")
     for note in tables.notes(result.runs):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,9 @@ from flashkeel.output.plots import (
     OTHERS,
     SMALLEST_SHARE,
     latencies,
-    names,
+    named,
     of_run,
+    shown_classes,
     workload_kind,
 )
 from flashkeel.run import Run
@@ -33,23 +35,28 @@ def cdf(result: Result, latency_class: str | None = None) -> Figure:
     """Return the cumulative distribution of the latency of a class, a line for each run.
 
     Below it is the part that is slower, on a logarithmic axis, on which the tail is seen.
-    Without `latency_class` it is the first run's main one.
+    Without `latency_class` it is the first run's main one, and of a run that has none of these
+    its own.
     """
     from matplotlib.figure import Figure
 
-    chosen = _chosen(result, latency_class)
+    drawn = _chosen(result, latency_class)
+    runs, classes = [run for run, _ in drawn], [one for _, one in drawn]
     figure = Figure(figsize=(8, 8), layout="constrained")
     axes, tail = figure.subplots(2, 1, sharex=True)
     # Of lines on each other the first one is the widest, so that all are seen.
-    wider = min(1.5, 6 / len(result.runs))
-    distributions = [run.distribution(chosen) for run in result.runs]
-    called = names(result.runs, distributions, chosen)
-    for index, (found, label) in enumerate(zip(distributions, called, strict=True)):
-        if not found:
-            continue
+    wider = min(1.5, 6 / len(runs))
+    distributions = [run.distribution(one) for run, one in drawn]
+    whose = [units.requests(one) if len(set(classes)) > 1 else "samples" for one in classes]
+    counts = [
+        f"{units.count(run.samples(one))} {words}"
+        for (run, one), words in zip(drawn, whose, strict=True)
+    ]
+    called = named(runs, distributions, counts)
+    for index, (run, found, label) in enumerate(zip(runs, distributions, called, strict=True)):
         samples = sum(count for _, count in found)
         shares = [100 * total / samples for total in accumulate(count for _, count in found)]
-        line = of_run(index) | {"linewidth": 1.2 + wider * (len(result.runs) - 1 - index)}
+        line = of_run(result.runs.index(run)) | {"linewidth": 1.2 + wider * (len(runs) - 1 - index)}
         # From 0 on, so that one value alone is a line, too.
         times, shares = [found[0][0], *(ns for ns, _ in found)], [0.0, *shares]
         axes.step(times, shares, where="post", **line, label=label)
@@ -63,7 +70,7 @@ def cdf(result: Result, latency_class: str | None = None) -> Figure:
     tail.set_ylabel("slower (%)")
     tail.yaxis.set_major_formatter(lambda share, _: f"{share:g}")
     tail.grid(alpha=0.3)
-    axes.set_ylabel(f"{units.requests(chosen)} at most as slow (%)")
+    axes.set_ylabel(f"{_words(classes)} at most as slow (%)")
     axes.set_ylim(0, 100)
     axes.grid(alpha=0.3)
     if axes.get_lines():
@@ -75,22 +82,25 @@ def cdf(result: Result, latency_class: str | None = None) -> Figure:
 def blame(result: Result, latency_class: str | None = None) -> Figure:
     """Return, for each run, which causes own the latency above each percentile.
 
-    Without `latency_class` it is the first run's main one.
+    Without `latency_class` it is the first run's main one, and of a run that has none of these
+    its own.
     """
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
-    chosen = _chosen(result, latency_class)
-    figure = Figure(figsize=(9, 2.5 * len(result.runs) + 1.2), layout="constrained")
+    drawn = _chosen(result, latency_class)
+    classes = [one for _, one in drawn]
+    figure = Figure(figsize=(9, 2.5 * len(drawn) + 1.2), layout="constrained")
     # Each has counts of its own below its bars.
-    rows = figure.subplots(len(result.runs), 1, squeeze=False)
+    rows = figure.subplots(len(drawn), 1, squeeze=False)
     seen: set[str] = set()
     has_others = False
-    for run, (axes,) in zip(result.runs, rows, strict=True):
-        named, others = _shares(axes, run, chosen)
-        seen |= named
+    for (run, one), (axes,) in zip(drawn, rows, strict=True):
+        large, others = _shares(axes, run, one)
+        seen |= large
         has_others |= others
-        axes.set_title(run.name, fontsize="medium", loc="left")
+        whose = f": {units.requests(one)}" if len(set(classes)) > 1 else ""
+        axes.set_title(f"{run.name}{whose}", fontsize="medium", loc="left")
     order = [cause for cause in CAUSE_COLOURS if cause in seen]
     order += sorted(seen.difference(order))
     legend = {units.cause(it): Patch(color=CAUSE_COLOURS.get(it, OTHER_COLOUR)) for it in order}
@@ -104,19 +114,28 @@ def blame(result: Result, latency_class: str | None = None) -> Figure:
         frameon=False,
         fontsize="small",
     )
-    words = units.requests(chosen)
     figure.suptitle(
-        f"{result.title}: what owns the latency of {words} ({workload_kind(result.runs)})"
+        f"{result.title}: what owns the latency of {_words(classes)} ({workload_kind(result.runs)})"
     )
     return figure
 
 
-def _chosen(result: Result, latency_class: str | None) -> str:
-    """Return the class to draw; InputError where no run has any of it."""
-    chosen = latency_class or result.runs[0].main_class()
-    if not any(run.samples(chosen) for run in result.runs):
-        raise InputError(f"{result.title}: no run has {units.requests(chosen)}")
-    return chosen
+def _chosen(result: Result, latency_class: str | None) -> list[tuple[Run, str]]:
+    """Return the runs to draw and which class of each; InputError where no run has any of it."""
+    first = latency_class or shown_classes(result.runs)[0]
+    # Of what was not asked for each has something to show.
+    classes = [
+        run.main_class() if latency_class is None and not run.samples(first) else first
+        for run in result.runs
+    ]
+    found = [(run, one) for run, one in zip(result.runs, classes, strict=True) if run.samples(one)]
+    if not found:
+        raise InputError(f"{result.title}: no run has {units.requests(first)}")
+    return found
+
+
+def _words(classes: Sequence[str]) -> str:
+    return units.requests(classes[0] if len(set(classes)) == 1 else "request")
 
 
 def _shares(axes: Axes, run: Run, latency_class: str) -> tuple[set[str], bool]:
@@ -124,11 +143,7 @@ def _shares(axes: Axes, run: Run, latency_class: str) -> tuple[set[str], bool]:
 
     Return the causes large enough to be named, and whether there are others.
     """
-    found = [
-        run.explain(percentile, latency_class)
-        for percentile in _BLAMED_ABOVE
-        if run.samples(latency_class)
-    ]
+    found = [run.explain(percentile, latency_class) for percentile in _BLAMED_ABOVE]
     named = {s.cause for e in found for s in e.shares if s.share >= SMALLEST_SHARE}
     order = [cause for cause in CAUSE_COLOURS if cause in named]
     order += sorted(named.difference(order))

@@ -36,7 +36,7 @@ def style() -> str:
 
 
 def runs(all_runs: Sequence[Run]) -> str:
-    """Return the tails of the main class, and a table with one row a run and class."""
+    """Return the tails of each run's main class, and a table with one row a run and class."""
     heads = ["run", "class", "requests", "IOPS", "mean", *map(percentiles.label, PERCENTILES)]
     rows = [
         _row(run, latency_class)
@@ -53,17 +53,19 @@ def runs(all_runs: Sequence[Run]) -> str:
 
 def _picture(all_runs: Sequence[Run]) -> str:
     """Return the tails as a report draws them, in colours of its own."""
-    latency_class = all_runs[0].main_class()
-    if not any(run.samples(latency_class) for run in all_runs):
+    classes = dict.fromkeys(run.main_class() for run in all_runs if run.samples(run.main_class()))
+    if not classes:
         return ""
-    names = "".join(
-        f"<span>{key(index)}{escape(run.name)}&emsp;</span>" for index, run in enumerate(all_runs)
-    )
-    words = units.requests(latency_class)
-    return (
-        f'<div class="flashkeel"><style>{style()}</style><p>Latency of {words}: {names}</p>'
-        f"{picture(all_runs, latency_class)}</div>"
-    )
+    drawn = ""
+    for latency_class in classes:
+        names = "".join(
+            f"<span>{key(index)}{escape(run.name)}&emsp;</span>"
+            for index, run in enumerate(all_runs)
+            if run.samples(latency_class)
+        )
+        words = units.requests(latency_class)
+        drawn += f"<p>Latency of {words}: {names}</p>{picture(all_runs, latency_class)}"
+    return f'<div class="flashkeel"><style>{style()}</style>{drawn}</div>'
 
 
 def explanation(found: Explanation) -> str:

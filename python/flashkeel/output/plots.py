@@ -94,9 +94,10 @@ def save(result: Result, directory: Path) -> None:
 
 
 def tails(result: Result) -> Figure:
-    """Return a figure with a row for reads and one for writes, as far as there are any.
+    """Return a figure with a row for each class that any run is made of.
 
-    Beside the latency tail of every run stand the causes of what is above p99.9.
+    Beside the latency tail of every run that has such requests stand the causes of what is
+    above p99.9.
     """
     from matplotlib.figure import Figure
 
@@ -145,9 +146,15 @@ def which_seed(runs: Sequence[Run]) -> str:
 
 
 def shown_classes(runs: Sequence[Run]) -> list[str]:
-    """Return the latency classes of the first run with samples: what its workload is made of."""
-    found = (run.classes() or [run.main_class()] for run in runs if run.samples(run.main_class()))
-    return next(found, [runs[0].main_class()])
+    """Return the latency classes that the workload of any run is made of, as they first come."""
+    measured = [run for run in runs if run.samples(run.main_class())]
+    found = (one for run in measured for one in (run.classes() or [run.main_class()]))
+    return list(dict.fromkeys(found)) or [runs[0].main_class()]
+
+
+def with_samples(runs: Sequence[Run], latency_class: str) -> list[Run]:
+    """Return the runs with requests of a class, or all where none has any."""
+    return [run for run in runs if run.samples(latency_class)] or list(runs)
 
 
 def of_run(index: int) -> dict[str, Any]:
@@ -167,11 +174,17 @@ def names(runs: Sequence[Run], shown: Sequence[object], latency_class: str) -> l
 
     `shown` is what is drawn of each: where that is equal, only the last is seen.
     """
+    counts = [f"{units.count(run.samples(latency_class))} samples" for run in runs]
+    return named(runs, shown, counts)
+
+
+def named(runs: Sequence[Run], shown: Sequence[object], counts: Sequence[str]) -> list[str]:
+    """Return what :func:`names` does, with `counts` behind the names."""
     found = []
-    for index, (run, what) in enumerate(zip(runs, shown, strict=True)):
+    for index, (run, what, count) in enumerate(zip(runs, shown, counts, strict=True)):
         first = shown.index(what)
         below = f" = {runs[first].name}" if first < index else ""
-        found.append(f"{run.name}{below} ({units.count(run.samples(latency_class))} samples)")
+        found.append(f"{run.name}{below} ({count})")
     return found
 
 
@@ -261,7 +274,8 @@ def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
             )
 
 
-def _causes(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
+def _causes(axes: Axes, all_runs: Sequence[Run], latency_class: str) -> None:
+    runs = with_samples(all_runs, latency_class)
     found = [run.explain(ABOVE, latency_class) for run in runs]
     means = [{share.cause: share.mean_ns for share in e.shares} for e in found]
     large = {s.cause for e in found for s in e.shares if s.share >= SMALLEST_SHARE}

@@ -16,7 +16,7 @@ from flashkeel.budget import Spent
 from flashkeel.comparison import FEW, is_guess
 from flashkeel.explanation import Explanation
 from flashkeel.output import units
-from flashkeel.output.plots import ABOVE, workload_kind
+from flashkeel.output.plots import ABOVE, with_samples, workload_kind
 from flashkeel.run import Run
 from flashkeel.steadiness import Criterion, Steadiness
 
@@ -247,14 +247,14 @@ def _changed_input(run: Run) -> str:
 
 
 def tails(all_runs: Sequence[Run], latency_class: str) -> Group:
-    """Return one row a run: mean and tail of a class.
+    """Return one row a run with requests of a class: mean and tail of these.
 
     The samples beyond a percentile are shown where they are few, its 95 %
     interval where seeds are pooled.
     """
     title = f"Latency of {units.requests(latency_class)}"
     table = grid("run", "mean", *map(percentiles.label, _TAIL))
-    for run in all_runs:
+    for run in with_samples(all_runs, latency_class):
         cells = [tail(run, latency_class, percentile) for percentile in _TAIL]
         table.add_row(escape(run.name), units.duration(run.mean(latency_class)), *cells)
     caption = ""

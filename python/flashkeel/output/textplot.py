@@ -45,7 +45,11 @@ def tails(runs: Sequence[Run], latency_class: str) -> str:
     lines = [
         f"{labelled.get(row, ''):>9} |{''.join(cells).rstrip()}" for row, cells in enumerate(grid)
     ]
-    marks = [f"{_MARKS[i % len(_MARKS)]} {run.name}" for i, run in enumerate(runs)]
+    marks = [
+        f"{_MARKS[i % len(_MARKS)]} {run.name}"
+        for i, run in enumerate(runs)
+        if run.samples(latency_class)
+    ]
     if any(_SEVERAL in row for row in grid):
         marks.append(f"{_SEVERAL} several")
     legend = "  ".join(marks)

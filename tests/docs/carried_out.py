@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import shutil
 import struct
 
 import flashkeel
@@ -51,8 +52,9 @@ def lay_out(folder):
     for key, value in LOGGED.items():
         experiment = experiment.set(key, value)
     result = experiment.run()
-    for name in ("DIR", "A", "B", "RESULT", "out/demo"):
-        result.save(folder / name)
+    result.save(folder / "DIR")
+    for name in ("A", "B", "RESULT", "out/demo"):
+        shutil.copytree(folder / "DIR", folder / name)
     (folder / "FILE.toml").write_text(SMALL)
     (folder / "disk.toml").write_text(
         SMALL.partition("[workload]")[0]

@@ -64,6 +64,9 @@ STANDS_FOR = {
     'from = "20s", length': 'from = "10ms", length',
     'from = "20s" }': 'from = "1s" }',
     "workload.requests=100000": "workload.requests=10000",
+    "workload.requests=1800000": "workload.requests=10000",
+    "mirrors --seeds 4": "mirrors --seeds 1",
+    "windows --seeds 3": "windows --seeds 1",
     "workload.duration=21s": "workload.duration=2s",
     "workload.warm_up=100s": "workload.warm_up=0s",
     "zstdcat disk.zst": "cat disk.csv",
@@ -76,6 +79,7 @@ QUICK = {
     "run": f"{FEW} {FRESH}",
     "sweep": f"{FEW} {FRESH}",
     "plan buffer": f"{FEW} {FRESH}",
+    "plan lifetime": "--seeds 1",
     "plan tier": "--model 256MiB --size 10% --policy nlcwip",
     "trace synth": "--set workload.requests=3000",
 }

@@ -6,6 +6,14 @@ from pathlib import Path
 import flashkeel
 import pytest
 from flashkeel import InputError
+from flashkeel.output import plots
+from matplotlib.figure import Figure
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Leave the pictures of results empty: to draw them takes longer than all else."""
+    monkeypatch.setattr(plots, "tails", lambda result: Figure())
 
 
 def names(directory):
@@ -54,6 +62,7 @@ def test_a_directory_without_a_result_has_to_be_empty(small_result, tmp_path, na
     assert kept.read_text() == "mine"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_other_files_beside_the_tables_of_a_result_are_kept(small_result, tmp_path):
     small_result.save(tmp_path / "out")
     notes = tmp_path / "out/series/notes.txt"
@@ -63,6 +72,7 @@ def test_other_files_beside_the_tables_of_a_result_are_kept(small_result, tmp_pa
     assert notes.read_text() == "mine"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_is_cut_short_leaves_the_old_result(small_result, tmp_path, monkeypatch):
     small_result.save(tmp_path / "out")
     before = (tmp_path / "out/result.json").read_bytes()
@@ -90,6 +100,7 @@ def test_the_current_directory_and_the_root_are_refused(small_result, tmp_path, 
         small_result.save("/")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_another_experiments_result_stays(small_result, small_toml, tmp_path):
     small_result.save(tmp_path / "out")
     before = (tmp_path / "out/result.json").read_bytes()
@@ -109,6 +120,7 @@ def test_directory_with_other_files_is_always_refused(small_result, tmp_path, ov
     assert names(tmp_path) == ["thesis.tex"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_parents_are_created(small_result, tmp_path):
     small_result.save(tmp_path / "a/b/c")
     assert (tmp_path / "a/b/c/result.json").exists()

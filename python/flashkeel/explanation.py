@@ -1,6 +1,13 @@
 """Who owns the latency of the requests above a percentile."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from flashkeel import percentiles
+
+
+_NEAR = 0.25
+"""How much more or fewer requests may be explained than asked for, as a share of these."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +43,37 @@ class Explanation:
     """Their mean latency."""
     shares: tuple[Share, ...]
     """Causes that own anything, largest first."""
+    total: int
+    """Requests of the class, slow or not."""
+
+    @property
+    def reached(self) -> str:
+        """The percentile that the requests explained lie above, as ``p99.9``.
+
+        It is the one asked for unless latencies that are much alike lie there.
+        """
+        share = self.count / self.total if self.total else 0.0
+        asked = 1 - self.above / 100
+        if abs(share - asked) * self.total <= max(1.0, _NEAR * asked * self.total):
+            return percentiles.label(self.above)
+        return percentiles.label(100 - float(f"{100 * share:.{3 if share > 0.1 else 2}g}"))
+
+    @property
+    def is_as_asked(self) -> bool:
+        """Whether the requests explained are those above the percentile asked for."""
+        return self.reached == percentiles.label(self.above)
 
     def _repr_html_(self) -> str:
         from flashkeel.output import notebook
 
         return notebook.explanation(self)
+
+
+def told_apart(explanations: Iterable[Explanation]) -> list[Explanation]:
+    """Return one explanation of each set of requests, that whose percentile is the nearest."""
+    found: dict[int, Explanation] = {}
+    for one in explanations:
+        known = found.get(one.count)
+        if known is None or (one.is_as_asked and not known.is_as_asked):
+            found[one.count] = one
+    return list(found.values())

@@ -215,6 +215,7 @@ class Run:
             shares=tuple(
                 Share(c["cause"], c["share"], c["mean_ns"], c["requests"]) for c in found["causes"]
             ),
+            total=found["class_count"],
         )
 
     def iops(self, latency_class: str) -> float:

@@ -57,7 +57,7 @@ class Made:
         total = sum(self.waits.values())
         shares = [Share(cause, us / total, us * 1e3, 1) for cause, us in self.waits.items()]
         shares.sort(key=lambda share: -share.share)
-        return Explanation("", latency_class, above, None, 1, None, tuple(shares))
+        return Explanation("", latency_class, above, None, 1, None, tuple(shares), 1)
 
     def series(self, seed):
         columns = {name: Array(column, DataType.int64()) for name, column in self.table.items()}

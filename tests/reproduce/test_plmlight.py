@@ -45,7 +45,7 @@ class Seen:
 
     def explain(self, above, latency_class):
         share = Share("behind_erase", 0.9, 1.0, 1)
-        return Explanation("run", latency_class, above, 1, 1, 1.0, (share,))
+        return Explanation("run", latency_class, above, 1, 1, 1.0, (share,), 1)
 
 
 def seen(base_ms, ours_ms, beyond=100, one_drive_ms=None):

@@ -189,6 +189,7 @@ class Waited:
                 Share("behind_host_write", 0, flush_ns, 1), Share("behind_erase", 0, 9.0, 1),
                 Share("controller", 0, 1.0, 1),
             ),
+            1,
         )  # fmt: skip
 
 

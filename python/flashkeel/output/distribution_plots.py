@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from flashkeel import percentiles
 from flashkeel._core import InputError
+from flashkeel.explanation import Explanation, told_apart
 from flashkeel.output import units
 from flashkeel.output.plots import (
     CAUSE_COLOURS,
@@ -143,7 +143,7 @@ def _shares(axes: Axes, run: Run, latency_class: str) -> tuple[set[str], bool]:
 
     Return the causes large enough to be named, and whether there are others.
     """
-    found = [run.explain(percentile, latency_class) for percentile in _BLAMED_ABOVE]
+    found = told_apart(run.explain(percentile, latency_class) for percentile in _BLAMED_ABOVE)
     named = {s.cause for e in found for s in e.shares if s.share >= SMALLEST_SHARE}
     order = [cause for cause in CAUSE_COLOURS if cause in named]
     order += sorted(named.difference(order))
@@ -157,7 +157,7 @@ def _shares(axes: Axes, run: Run, latency_class: str) -> tuple[set[str], bool]:
     axes.bar(places, rest, bottom=base, color=OTHER_COLOUR, width=0.8)
     axes.set_xticks(
         places,
-        [f"{_beyond(e.above)}\n{units.count(e.count)}" for e in found],
+        [f"{_beyond(e)}\n{units.count(e.count)}" for e in found],
         fontsize="small",
     )
     axes.set_ylabel("share (%)")
@@ -165,5 +165,5 @@ def _shares(axes: Axes, run: Run, latency_class: str) -> tuple[set[str], bool]:
     return named, any(height > 0.001 for height in rest)
 
 
-def _beyond(percentile: float) -> str:
-    return f"above {percentiles.label(percentile)}" if percentile else "all"
+def _beyond(explanation: Explanation) -> str:
+    return f"above {explanation.reached}" if explanation.above else "all"

@@ -80,8 +80,8 @@ def explanation(found: Explanation) -> str:
     head = "".join(f"<th>{it}</th>" for it in ("cause", "share", "mean", "requests", ""))
     words = units.requests(found.latency_class, found.count)
     return (
-        f"<p><b>{escape(found.run)}</b>: {found.count:,} {words} above "
-        f"{percentiles.label(found.above)} (from {units.duration(found.threshold_ns)}), mean "
+        f"<p><b>{escape(found.run)}</b>: {found.count:,} {words} above {found.reached} "
+        f"(from {units.threshold(found)}), mean "
         f"{units.duration(found.mean_ns)}</p><table><tr>{head}</tr>{rows}</table>"
     )
 

@@ -302,6 +302,7 @@ def _causes(axes: Axes, all_runs: Sequence[Run], latency_class: str) -> None:
         places,
         [
             f"{run.name}\n{units.count(e.count)} request{'' if e.count == 1 else 's'}"
+            + ("" if e.is_as_asked else f" above {e.reached}")
             + (f", mean {units.duration(e.mean_ns)}" if as_shares else "")
             for run, e in zip(runs, found, strict=True)
         ],

@@ -301,6 +301,8 @@ def largest_causes(explanations: Iterable[Explanation]) -> Group:
     for explanation in found:
         largest = explanation.shares[:_MOST_CAUSES]
         causes = ", ".join(f"{units.cause(s.cause)} {units.share(s.share)}" for s in largest)
+        if explanation.count and not explanation.is_as_asked:
+            causes = f"above {explanation.reached}: {causes}"
         table.add_row(escape(explanation.run), causes or units.MISSING)
     return titled(title, table)
 
@@ -309,9 +311,8 @@ def explanation(found: Explanation, kind: str) -> Group:
     """Return one row a cause, with a bar; `kind` is what to call the run's input."""
     words = units.requests(found.latency_class, found.count)
     title = (
-        f"{found.run}: {found.count:,} {words} above {percentiles.label(found.above)} "
-        f"(from {units.duration(found.threshold_ns)}), mean {units.duration(found.mean_ns)}; "
-        f"{kind}"
+        f"{found.run}: {found.count:,} {words} above {found.reached} "
+        f"(from {units.threshold(found)}), mean {units.duration(found.mean_ns)}; {kind}"
     )
     table = grid("cause", "share", "mean", "requests")
     table.add_column("")

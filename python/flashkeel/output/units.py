@@ -1,7 +1,15 @@
 """Human units for tables and pictures. Results themselves stay in ns and bytes."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from flashkeel import percentiles
+
+if TYPE_CHECKING:
+    from flashkeel.explanation import Explanation
 
 MISSING = "–"
 
@@ -122,6 +130,14 @@ def requests(latency_class: str, number: int = 0) -> str:
     if number == 1:
         return words
     return f"{words}es" if words.endswith("sh") else f"{words}s"
+
+
+def threshold(found: Explanation) -> str:
+    """Return the smallest latency explained, and why it is not that of the percentile asked for."""
+    words = duration(found.threshold_ns)
+    if found.is_as_asked:
+        return words
+    return f"{words}; nothing nearer to {percentiles.label(found.above)} can be told apart"
 
 
 def cause(label: str) -> str:

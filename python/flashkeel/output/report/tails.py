@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from flashkeel import percentiles, spread
 from flashkeel.comparison import FEW, is_guess
+from flashkeel.explanation import told_apart
 from flashkeel.output import units
 from flashkeel.output.plots import CAUSE_COLOURS, OTHER_COLOUR, SHOWN, SMALLEST_SHARE
 from flashkeel.output.report.draw import Drawing, Scale, colour, latencies, stroke, turn
@@ -116,27 +117,21 @@ class Band:
 
 
 def bands(run: Run, latency_class: str) -> list[Band]:
-    """Return the requests of a class by bands of percentiles, those without any left out."""
-    found = [run.explain(at, latency_class) for at in _BANDS]
+    """Return the requests of a class by bands of percentiles, as far as these can be told apart."""
+    found = told_apart(run.explain(at, latency_class) for at in _BANDS)
     sums = [{s.cause: s.mean_ns * e.count for s in e.shares} for e in found]
     sums.append({})
     counts = [*(e.count for e in found), 0]
-    names = [
-        *(
-            f"{percentiles.label(low)} to {percentiles.label(high)}"
-            for low, high in pairwise(_BANDS)
-        ),
-        f"above {percentiles.label(_BANDS[-1])}",
-    ]
+    reached = [e.reached for e in found]
+    names = [*(f"{low} to {high}" for low, high in pairwise(reached)), f"above {reached[-1]}"]
     parts = zip(names, pairwise(counts), pairwise(sums), strict=True)
     return [
         Band(
-            name.replace("p0 to", "up to"),
+            name.replace("p0 to", "up to").replace("above p0", "all") if row == 0 else name,
             count - beyond,
             {cause: max(0.0, ns - less.get(cause, 0.0)) for cause, ns in more.items()},
         )
-        for name, (count, beyond), (more, less) in parts
-        if count > beyond
+        for row, (name, (count, beyond), (more, less)) in enumerate(parts)
     ]
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from flashkeel import percentiles
 from flashkeel.comparison import FEW
-from flashkeel.output import units
+from flashkeel.output import sweep_labels, units
 from flashkeel.output.plots import workload_kind
 from flashkeel.output.tables import PAGE, grid, of_intervals, tail, titled
 from flashkeel.run import Run, main_class
@@ -35,12 +35,13 @@ def sweep(
     `room` characters does not hold all.
     """
     latency_class = main_class(all_runs)
-    names = [key.rpartition(".")[2].replace("_", "\n") for key in keys]
+    names = [sweep_labels.name(key).replace("_", "\n") for key in keys]
     several = len({run.data["name"] for run in all_runs}) > 1
+    short = sweep_labels.shortened(keys, rows)
     firsts = [
         [(f"{row['point']} {row['run']}" if several else str(row["point"])) + _marks(row)]
         + [str(row[key]) for key in keys]
-        for row in rows
+        for row in short
     ]
     found = _columns(all_runs, rows, latency_class)
     shown = {name: cells for name, cells in found.items() if set(cells) != {units.MISSING}}
@@ -61,7 +62,7 @@ def sweep(
     if _CYCLE in shown:
         caption.append(f"{_CYCLE}: drive writes for each cycle of the flash")
     caption.append(f"* fewer than {FEW} samples beyond: how many")
-    lines = ["; ".join(caption)]
+    lines = ["; ".join(caption), *map(sweep_labels.meaning, sweep_labels.long_keys(keys, rows))]
     if dropped:
         lines.append(f"no room here, but columns of sweep.parquet: {', '.join(dropped)}")
     below = "\n".join(lines) + of_intervals(all_runs, latency_class) + _meanings(rows)

@@ -12,7 +12,7 @@ from flashkeel import first_state, measures, overload, percentiles, spread, stea
 from flashkeel._core import InputError
 from flashkeel.arrow import write_table
 from flashkeel.comparison import FEW
-from flashkeel.output import files, plots
+from flashkeel.output import files, plots, sweep_labels
 from flashkeel.quantities import flash_bytes
 from flashkeel.run import LATENCY_CLASSES, Run, main_class
 from flashkeel.suggest import did_you_mean
@@ -28,6 +28,8 @@ TABLE, SHEET, PICTURE = "sweep.parquet", "sweep.csv", "sweep.png"
 _DECADE = 10
 """Times the least value from which on an axis is logarithmic."""
 _MOST_TICKS = 12
+_MOST_LETTERS = 80
+"""Of words across that have room beside each other."""
 _SHOWN = (50.0, 99.0, 99.9, 99.99, 99.9999)
 _PLURALS = {"flush": "flushes"}
 _IDENTITY = ("point", "run")
@@ -191,7 +193,8 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
     """
     from matplotlib.figure import Figure
 
-    found = rows(design, done)
+    measured = rows(design, done)
+    found = sweep_labels.shortened(design.keys, measured)
     main = main_class([it.run for it in done])
     x = design.picture.x or design.keys[0]
     y = design.picture.y or f"{main}_p99.9_ns"
@@ -199,11 +202,9 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
     across = quantity.of([row[x] for row in found]) if x in design.keys else None
     if across is not None:
         found = [row | {x: across.numbers[row[x]]} for row in found]
+    shown = [key for key in design.keys if len({str(row[key]) for row in found}) > 1]
     # What no axis names is said by the points, of a line by its last.
-    unnamed = [
-        key for key in design.keys
-        if key not in (x, y, by) and len({str(row[key]) for row in found}) > 1
-    ]  # fmt: skip
+    unnamed = [key for key in shown if key not in (x, y, by)]
     figure = Figure(figsize=(9, 5.5), layout="constrained")
     axes = figure.subplots()
     values = list(dict.fromkeys(row[by] for row in found))
@@ -231,10 +232,15 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
         plots.latencies(axes.yaxis)
     if across is not None:
         _quantities(axes, across)
+    elif len("".join({str(row[x]) for row in found})) > _MOST_LETTERS:
+        axes.tick_params(axis="x", labelrotation=90)
     axes.set_xlabel(x if x in design.keys else _words(x))
     axes.set_ylabel(y if y in design.keys else _words(y))
     axes.grid(alpha=0.3)
-    if words := _marks(found, y):
+    words = _marks(found, y) + [
+        sweep_labels.meaning(key) for key in sweep_labels.long_keys(shown, measured)
+    ]
+    if words:
         figure.supxlabel("\n".join(words), fontsize="small")
     kind = plots.workload_kind([it.run for it in done])
     figure.suptitle(f"{design.title} ({kind})")

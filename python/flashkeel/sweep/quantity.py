@@ -21,16 +21,17 @@ class Quantity:
 
 
 def of(values: Sequence[Any]) -> Quantity | None:
-    """Return what values are that are all sizes, all rates or all times; None of others."""
+    """Return what values are that are all sizes, rates, times or percentages; None of others."""
     texts = list(dict.fromkeys(values))
     if not texts or not all(isinstance(text, str) for text in texts):
         return None
     # A number without a unit would do for a size, too.
-    if all(text[-1:].isalpha() for text in texts):
+    if all(text[-1:].isalpha() or text.endswith("%") for text in texts):
         for unit, parse, shown in (
             ("bytes", in_bytes, units.size),
             ("s", in_seconds, lambda seconds: units.duration(seconds * 1e9)),
             ("bytes_per_s", _rate, lambda rate: f"{units.size(rate)}/s"),
+            ("percent", _percent, lambda percent: f"{percent:g}%"),
         ):
             try:
                 return Quantity(unit, {text: float(parse(text)) for text in texts}, shown)
@@ -43,3 +44,9 @@ def _rate(text: str) -> float:
     if not text.endswith("/s"):
         raise ValueError(f"{text!r} is no rate")
     return float(bytes_per_second(text))
+
+
+def _percent(text: str) -> float:
+    if not text.endswith("%"):
+        raise ValueError(f"{text!r} is no percentage")
+    return float(text[:-1])

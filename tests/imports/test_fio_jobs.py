@@ -450,3 +450,25 @@ def test_of_a_rate_and_thinking_the_slower_counts(job, options, pacing, iops, sa
     workload = imported.table["workload"]
     assert (workload["pacing"]["policy"], workload["source"]["arrivals"]["iops"]) == (pacing, iops)
     assert sum(note.startswith(f"[a] {said}") for note in imported.notes) == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "count"),
+    [
+        ("filename=/dev/nvme0n1:/dev/nvme1n1", 2), ("nrfiles=4", 4),
+        ("filename=/dev/disk/pci-0000\\:01", 0), ("filename=/dev/nvme0n1", 0), ("nrfiles=1", 0),
+    ],
+)  # fmt: skip
+def test_several_files_of_a_job_are_one_region_and_noted(job, option, count):
+    notes = read_fio(job(f"[j]\ndirect=1\nrw=randread\nsize=64m\n{option}\n")).notes
+    said = f"[j] its {count} files are one region of one drive here"
+    assert [note for note in notes if "files" in note] == ([said] if count else [])
+
+
+def test_a_file_that_jobs_of_a_run_share_is_noted(job):
+    head = "[global]\ndirect=1\nrw=randread\nsize=64m\n"
+    one, two = "[a]\nfilename=/dev/nvme0n1\n", "[b]\nfilename=/dev/nvme0n1\n"
+    said = "to fio 2 jobs share the addresses of /dev/nvme0n1; here each has its own"
+    assert f"[a], [b]: {said}" in read_fio(job(head + one + two)).notes
+    assert f"[a]: {said}" in read_fio(job(f"{head}{one}numjobs=2\n")).notes
+    assert not any("share" in it for it in read_fio(job(f"{head}{one}{two}stonewall\n")).notes)

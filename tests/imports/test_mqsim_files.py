@@ -96,8 +96,9 @@ def test_the_drive(pair):
     assert device["logical_capacity"] == f"{409 << 20}B"
     assert (device["host_link"], device["gc"]["victim"]) == ("4000MB/s", "d-choices")
     assert imported.table["seed"] == 321
-    assert "Page_Metadat_Capacity has no equal, and is left out" in imported.notes
-    assert "Priority_Class of a flow has no equal, and is left out" in imported.notes
+    left = "left out, as there is no equal: "
+    assert f"{left}HostInterface_Type, Page_Metadat_Capacity" in imported.notes
+    assert f"flow 1: {left}Priority_Class" in imported.notes
 
 
 def test_what_is_made_is_an_experiment(pair):
@@ -118,7 +119,7 @@ def test_a_trace_and_a_scenario(pair):
     source = second.table["workload"]["source"]
     # To MQSim there is one device, whatever the trace says.
     assert source["devices"] == "merge"
-    assert "devices that the trace names are one, as to MQSim" in second.notes
+    assert "flow 1: devices that the trace names are one, as to MQSim" in second.notes
     assert (source["path"], source["repeat"]) == ("traces/tpcc-small.trace", 2)
     with pytest.raises(InputError, match="no scenario 3; it has 2"):
         read_mqsim(*files, 3)
@@ -152,7 +153,8 @@ def test_addresses_that_are_not_aligned_are_noted(pair):
     align, notes = made(f"<{name}>false</{name}>{unit}")
     assert align is None
     assert notes == [
-        f"{name} false: to MQSim requests begin at any sector; here at multiples of their size"
+        f"flow 1: {name} false: to MQSim requests begin at any sector; here at multiples of "
+        "their size"
     ]
     assert made("") == (None, [])
 
@@ -196,3 +198,19 @@ def test_a_trace_is_found_from_the_document(cli, tmp_path, monkeypatch):
     assert outcome.status == 0, outcome.err
     made = tomllib.loads((tmp_path / "sub" / "c.toml").read_text())
     assert made["workload"]["source"]["path"] == "../traces/tpcc-small.trace"
+
+
+def test_a_flow_with_a_time_to_stop_has_it_as_mqsim_does(pair):
+    count = "<Total_Requests_To_Generate>20000</Total_Requests_To_Generate>"
+    both = SYNTHETIC.replace("<Total_Requests_To_Generate>0</Total_Requests_To_Generate>", count)
+    imported = read_mqsim(*pair(SYNTHETIC + both))
+    for tenant in imported.table["stack"]["tenants"]:
+        assert tenant["workload"]["duration"] == "1000000000ns"
+        assert "requests" not in tenant["workload"]
+    flows = [note for note in imported.notes if note.startswith("flow")]
+    assert flows == [
+        "flows 1, 2: left out, as there is no equal: Priority_Class",
+        "flow 2: Total_Requests_To_Generate says nothing where there is a Stop_Time",
+    ]
+    counted = both.replace("<Stop_Time>1000000000</Stop_Time>", "<Stop_Time>0</Stop_Time>")
+    assert read_mqsim(*pair(counted)).table["workload"]["requests"] == 20_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,8 @@ from flashkeel import toml
 from flashkeel._core import InputError
 from flashkeel.experiment import Experiment
 
+_LINE = 80
+"""Characters of a line of a comment."""
 _LARGER = {
     "B": [("KiB", 1024), ("MiB", 1024), ("GiB", 1024)],
     "ns": [("us", 1000), ("ms", 1000), ("s", 1000)],
@@ -59,7 +62,15 @@ class Imported:
     def to_toml(self) -> str:
         """Return the document, its notes as comments at the top."""
         head = [f"# Made from {self.source}."]
-        head += [f"# Note: {note}." for note in self.notes]
+        for note in self.notes:
+            head += textwrap.wrap(
+                f"Note: {note}.",
+                _LINE,
+                initial_indent="# ",
+                subsequent_indent="#   ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
         lines: list[str] = []
         _write(self.table, "", lines)
         return "\n".join([*head, "", *lines]).rstrip() + "\n"

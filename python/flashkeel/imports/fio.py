@@ -9,7 +9,15 @@ from typing import Any
 
 from flashkeel._core import InputError
 from flashkeel.imports.document import Imported, in_run
-from flashkeel.imports.fio_options import IRRELEVANT, KNOWN, Job, by_direction, read_jobs
+from flashkeel.imports.fio_options import (
+    IRRELEVANT,
+    KNOWN,
+    Job,
+    by_direction,
+    groups_of,
+    read_jobs,
+    shared_files,
+)
 
 _OPERATIONS = {
     "read": ("sequential", 1.0, 0.0),
@@ -78,7 +86,7 @@ def read_fio(path: Path) -> Imported:
     if seeds:
         table["seed"] = seeds[0].number("randseed", 0)
         places["seed"] = seeds[0].options["randseed"][1]
-    groups = _groups(jobs)
+    groups = groups_of(jobs)
     asked = [_together(group, notes) for group in groups]
     if len(groups) == 1:
         table |= asked[0][0]
@@ -96,17 +104,6 @@ def read_fio(path: Path) -> Imported:
         )
     notes.append("fio names no drive: it is the default device, and device.preset chooses another")
     return Imported(f"the fio job file {path.name}", table, list(dict.fromkeys(notes)), places)
-
-
-def _groups(jobs: list[Job]) -> list[list[Job]]:
-    """Return the jobs that run at the same time, one such group after the other."""
-    groups: list[list[Job]] = []
-    for job in jobs:
-        waits = any(job.is_set(key) for key in ("stonewall", "wait_for_previous"))
-        if waits or not groups:
-            groups.append([])
-        groups[-1].append(job)
-    return groups
 
 
 def _called(group: list[Job]) -> str:
@@ -143,6 +140,7 @@ def _together(jobs: list[Job], notes: list[str]) -> tuple[dict[str, Any], dict[s
         depth = sum(it["workload"]["pacing"].get("depth", 32) for it in tenants)
         table = {"stack": {"depth": depth, "tenants": tenants}}
         notes.append("each job has a volume of its own on the drive, and all of a run together")
+        notes += shared_files(asked)
     places: dict[str, str] = {}
     for number, job in enumerate(asked):
         prefix = "" if len(asked) == 1 else f"stack.tenants.{number}."
@@ -157,6 +155,8 @@ def _together(jobs: list[Job], notes: list[str]) -> tuple[dict[str, Any], dict[s
 
 def _workload(job: Job, notes: list[str]) -> dict[str, Any]:
     """Return what a job asks."""
+    if (count := max(len(job.filenames()), job.number("files", 1))) > 1:
+        notes.append(f"[{job.name}] its {count} files are one region of one drive here")
     for key in job.options:
         if key in _BEGINNINGS:
             notes.append(f"[{job.name}] {key} has no equal: it begins with the others of its run")

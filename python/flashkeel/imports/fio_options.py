@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -111,6 +112,10 @@ class Job:
             raise self.refuse(key, f"{text!r} is not a whole number")
         return int(text)
 
+    def filenames(self) -> list[str]:
+        """Return the files that are named; a colon in a name has a backslash before it."""
+        return [name for name in re.split(r"(?<!\\):", self.get("filename") or "") if name]
+
     def bytes(self, key: str) -> int | None:
         """Return a size; None where it is not given."""
         text = self.get(key)
@@ -196,3 +201,28 @@ def by_direction(text: str) -> list[str]:
     """Return the values of an option for reads, writes and trims; what is left out is as before."""
     parts = [part.strip() for part in text.split(",")][:3]
     return parts + [parts[-1]] * (3 - len(parts))
+
+
+def groups_of(jobs: list[Job]) -> list[list[Job]]:
+    """Return the jobs that run at the same time, one such group after the other."""
+    groups: list[list[Job]] = []
+    for job in jobs:
+        waits = any(job.is_set(key) for key in ("stonewall", "wait_for_previous"))
+        if waits or not groups:
+            groups.append([])
+        groups[-1].append(job)
+    return groups
+
+
+def shared_files(jobs: list[Job]) -> Iterator[str]:
+    """Give a note for each file that several jobs of a run name."""
+    users: dict[str, list[str]] = {}
+    for job in jobs:
+        for name in job.filenames():
+            users.setdefault(name, []).append(f"[{job.name}]")
+    for name, who in users.items():
+        if len(who) > 1:
+            yield (
+                f"{', '.join(dict.fromkeys(who))}: to fio {len(who)} jobs share the addresses of "
+                f"{name}; here each has its own"
+            )

@@ -5,7 +5,7 @@ Meanings and units are those of MQSim's README, "MQSim parameters".
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -96,7 +96,14 @@ def read_mqsim(config: Path, workload: Path | None, scenario: int = 1) -> Import
     chosen = list(scenarios[scenario - 1])
     # Each flow has an equal part of the logical space, as in MQSim.
     space = int(device["logical_capacity"].removesuffix("B")) // max(1, len(chosen))
-    flows = [_flow(workload, it, space, notes) for it in chosen]
+    flows, said = [], dict[str, list[str]]()
+    for number, element in enumerate(chosen, 1):
+        own: list[str] = []
+        flows.append(_flow(workload, element, space, own))
+        for note in own:
+            said.setdefault(note, []).append(str(number))
+    for note, numbers in said.items():
+        notes.append(f"flow{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {note}")
     if not flows:
         raise InputError(f"{workload}: scenario {scenario} has no flow")
     if len(flows) == 1:
@@ -202,9 +209,14 @@ def _device(file: Path, root: ElementTree.Element, notes: list[str]) -> tuple[di
     drive.text("Transaction_Scheduling_Policy", "")
     notes.append("GC_Exec_Threshold is a share of all blocks, at most a quarter of the spare ones")
     seed = drive.whole("Seed", 0)
-    for fields in (host, drive, flash):
-        notes += [f"{key} has no equal, and is left out" for key in fields.rest()]
+    notes += _left_out(key for fields in (host, drive, flash) for key in fields.rest())
     return device, seed
+
+
+def _left_out(keys: Iterable[str]) -> list[str]:
+    """Return a note of keys that have no equal; none where there are none."""
+    names = ", ".join(keys)
+    return [f"left out, as there is no equal: {names}"] if names else []
 
 
 def _timing(drive: _Fields, flash: _Fields) -> dict[str, Any]:
@@ -246,7 +258,7 @@ def _flow(file: Path, element: ElementTree.Element, space: int, notes: list[str]
     if element.tag not in kinds:
         raise InputError(f"{file}: <{element.tag}> is not one of {', '.join(kinds)}")
     made = kinds[element.tag]()
-    notes += [f"{key} of a flow has no equal, and is left out" for key in fields.rest()]
+    notes += _left_out(fields.rest())
     return made
 
 
@@ -301,10 +313,14 @@ def _synthetic(fields: _Fields, space: int, notes: list[str]) -> dict[str, Any]:
         )
     workload: dict[str, Any] = {}
     requests = fields.whole("Total_Requests_To_Generate", 0)
-    if requests:
-        workload["requests"] = requests
-    else:
+    stop = fields.whole("Stop_Time", 0)
+    # As MQSim does (src/host/IO_Flow_Synthetic.cpp).
+    if stop or not requests:
         workload["duration"] = f"{fields.whole('Stop_Time')}ns"
+        if requests:
+            notes.append("Total_Requests_To_Generate says nothing where there is a Stop_Time")
+    else:
+        workload["requests"] = requests
     pacing: dict[str, Any]
     generator = fields.text("Synthetic_Generator_Type", "QUEUE_DEPTH").upper()
     if generator not in _GENERATORS:

@@ -170,3 +170,17 @@ def test_check_tells_scripts_whether_the_buffer_is_enough(cli, tmp_path, bound, 
     outcome = plan(cli, tmp_path, "1MiB", "--max-write", bound, "--check")
     assert (outcome.status, outcome.err) == (status, "")
     assert "the drive has 1.00 MiB" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--drive", "qlc"), "--drive: the drive is a key here, --set device.preset=qlc"),
+        (("--trace", "t.csv"), "--trace: the trace is named alone here, plan buffer t.csv"),
+        (("--profile", "oltp"), "--profile: the profile is named alone here, plan buffer oltp"),
+    ],
+)
+def test_options_of_its_sisters_say_what_to_write_instead(cli, option, words):
+    outcome = cli("plan", "buffer", *option)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert words in " ".join(outcome.err.split())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,8 +17,29 @@ from flashkeel.cli.plan_tier import Span
 from flashkeel.output import buffer_tables
 from flashkeel.output.progress import Bars
 
+_ELSEWHERE = {
+    "drive": "the drive is a key here, --set device.preset={}",
+    "trace": "the trace is named alone here, plan buffer {}",
+    "profile": "the profile is named alone here, plan buffer {}",
+}
+"""What the sisters of this command have an option for, which has one place here already."""
+
+
+def _elsewhere(_: click.Context, option: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        raise click.UsageError(f"--{option.name}: {_ELSEWHERE[str(option.name)].format(value)}")
+
+
+def _of_the_sisters(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command say how it is told what others take as options."""
+    for name in _ELSEWHERE:
+        option = click.option(f"--{name}", hidden=True, expose_value=False, callback=_elsewhere)
+        command = option(command)
+    return command
+
 
 @click.command("buffer")
+@_of_the_sisters
 @click.argument("experiment", metavar="EXPERIMENT.toml|JOB.fio|TRACE|NAME")
 @click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key over the experiment's."

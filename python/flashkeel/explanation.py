@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from flashkeel import percentiles
 
-
 _NEAR = 0.25
 """How much more or fewer requests may be explained than asked for, as a share of these."""
 

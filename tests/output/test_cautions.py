@@ -1,7 +1,8 @@
 """What is said of runs whose figures say less than they seem to."""
 
 import flashkeel
-from flashkeel.output import cautions
+from flashkeel.output import cautions, units
+from flashkeel.output.report import warnings
 from small import SMALL
 
 WORKLOAD = """\
@@ -26,3 +27,34 @@ def test_writes_that_wait_for_others_rather_than_for_flash_are_named():
         "the key `buffer.timeout` of the device ends that"
     )
     assert said(kind="none") == said(kind="back", timeout="100ms") == []
+
+
+def test_reads_that_end_long_before_the_run_have_rates_over_all_of_it():
+    source = "{ policy = 'synthetic', arrivals = { policy = 'poisson', iops = 20_000 } }"
+    early = (
+        SMALL.partition("[workload]")[0]
+        + f"""\
+[measure]
+series_window = "10ms"
+[workload]
+duration = "1s"
+[stack]
+depth = 64
+[[stack.tenants]]
+name = "reader"
+workload = {{ requests = 2000, source = {source} }}
+[[stack.tenants]]
+name = "writer"
+workload = {{ source = {source.replace("'synthetic'", "'synthetic', read_fraction = 0.0")} }}
+"""
+    )
+    (run,) = flashkeel.Experiment(early, "small").run().runs
+    (words,) = cautions.ended_early(run)
+    assert words.startswith("its reads end after ")
+    assert f"all of it: {units.rate(run.iops('read'))} a second is " in words
+    assert any(it.endswith(words) for it in cautions.of([run]))
+    assert ("rates", words) in [(it.kind, it.text) for it in warnings.found([run])]
+
+
+def test_reads_and_writes_that_last_as_long_as_the_run_have_no_such_note(small_result):
+    assert not any(list(cautions.ended_early(run)) for run in small_result.runs)

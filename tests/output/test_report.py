@@ -149,6 +149,11 @@ def test_a_run_that_was_steady_and_is_no_more_is_told_as_steady_tells_it(small_r
     assert not found.last.is_steady and found.reached.points[0].start_s == 0
     assert "the first steady rounds, from 0 to 5 s, are those that `flashkeel steady` tells" in told
     assert "<code>flashkeel steady</code> tells" in page.render([run], "Small")
+    monkeypatch.setattr(steadiness, "rounds", lambda *_, **__: points)
+    monkeypatch.setattr(Run, "seeds", [7, 8])
+    told = [it.text for it in warnings.found([run]) if it.kind == "not steady"]
+    assert told[0].startswith("2 of 2 seeds; seed 7: in the last 5 of 25 rounds")
+    monkeypatch.undo()
     monkeypatch.setattr(steadiness, "rounds", lambda *_: points[12:])
     (told,) = [it.text for it in warnings.found([run]) if it.kind == "not steady"]
     assert "the first steady rounds" not in told

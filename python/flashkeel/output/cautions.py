@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from flashkeel import failures, first_state, overload, steadiness
 from flashkeel.output import units
@@ -18,6 +20,11 @@ _FAILED = {
     "gone": "for {} requests the device was gone",
     "aborted": "{} requests were cut off",
 }
+_NEARLY_ALL = 0.99
+"""Share of the requests of a class by which it has ended."""
+_EARLY = 0.8
+"""Share of the time before which a class ends early, if that is of so many windows:"""
+_WINDOWS = 10
 _MOST_WAITING = 0.5
 """Share of the latency of writes beyond which what they wait for is no matter of the flash."""
 
@@ -31,7 +38,7 @@ def of(runs: Sequence[Run]) -> Iterator[str]:
         for one in overload.found(run):
             name = run.name if one.name == run.name else f"{run.name}: {one.name}"
             yield f"{name}: {overloaded(one)}"
-        for text in (*waiting(run), *beginning(run)):
+        for text in (*ended_early(run), *waiting(run), *beginning(run)):
             yield f"{run.name}: {text}"
         for text in of_the_first_state(run):
             begun.setdefault(text, []).append(run.name)
@@ -46,6 +53,29 @@ def failed(run: Run) -> Iterator[str]:
         share = units.share(count / run.data["requests"])
         text = _FAILED.get(how, f"{{}} requests ended as {how}").format(f"{count:,}")
         yield f"{text} ({share} of all): no distribution has them"
+
+
+def ended_early(run: Run) -> Iterator[str]:
+    """Give a sentence for reads, and one for writes, that end long before the run does.
+
+    It takes the time series, of which a pool has the first seed's.
+    """
+    if not run.has("series"):
+        return
+    series = run.series()
+    for latency_class, column in (("read", "reads"), ("write", "writes")):
+        ended = list(accumulate(int(count) for count in series[column]))
+        if not run.samples(latency_class) or not ended or not ended[-1]:
+            continue
+        # A few stragglers are no reason to count what comes after them.
+        windows = 1 + bisect_left(ended, _NEARLY_ALL * ended[-1])
+        share = windows / len(ended)
+        if len(ended) >= _WINDOWS and share < _EARLY:
+            iops = run.iops(latency_class)
+            yield (
+                f"its {column} end after {units.share(share)} of the time, and IOPS and MB/s count "
+                f"all of it: {units.rate(iops)} a second is {units.rate(iops / share)} until then"
+            )
 
 
 def waiting(run: Run) -> Iterator[str]:

@@ -50,6 +50,8 @@ def _of(run: Run) -> Iterator[Warning]:
         yield Warning("waiting", run.name, text)
     for text in (*cautions.beginning(run), *cautions.of_the_first_state(run)):
         yield Warning("first state", run.name, text)
+    for text in cautions.ended_early(run):
+        yield Warning("rates", run.name, text)
     yield from _unsteady(run)
     yield from _overloaded(run)
     yield from _impossible(run)
@@ -66,7 +68,7 @@ def _unsteady(run: Run) -> Iterator[Warning]:
     if not bad:
         return
     found = by_seed[bad[0]]
-    which = f"seed {bad[0]}, one of {len(bad)} of {len(by_seed)}: " if len(by_seed) > 1 else ""
+    which = f"{len(bad)} of {len(by_seed)} seeds; seed {bad[0]}: " if len(by_seed) > 1 else ""
     if (last := found.last) and not last.is_steady:
         # `flashkeel steady` looks for the first window, at which measuring may end as SNIA has
         # it. What is reported here was measured to the end.

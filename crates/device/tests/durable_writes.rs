@@ -8,7 +8,8 @@ use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Arena, Command, Leaf, Operation, Request, Stream, Submit, Time, Window};
 use serde_json::json;
 use support::{
-    GENERATION, LOOKUP, PROGRAM, UNIT, closed_loop_with, exact, policy, ready, request, state, tell, timed,
+    GENERATION, LOOKUP, PROGRAM, UNIT, closed_loop_with, exact, policy, ready, request, settle, state, tell,
+    timed,
 };
 
 const PAGE: u64 = 4096;
@@ -146,4 +147,37 @@ fn writes_that_force_unit_access_share_flash_pages_where_they_wait() {
     closed_loop_with(&mut ssd, 64, (0..1_000).map(|id| fua(id, id * 379 % 1_024, 1)), |_, _| {});
     let programs = ssd.counters().operations(Activity::Host.program());
     assert!(programs < 300, "{programs} programs of four pages each for a thousand pages");
+}
+
+/// Once all that was pending was flushed then, however much was on its way.
+#[test]
+fn a_window_that_is_prepared_or_left_keeps_no_more_than_twice_the_size_of_the_buffer() {
+    let mut config = exact();
+    config.window = policy("commanded");
+    config.geometry.blocks_per_plane = 40;
+    let mut striped = config.clone();
+    striped.redundancy = policy("logical");
+    striped.allocation = policy("striped");
+    striped.buffer.rewrite = policy("coalesce");
+    for config in [config, striped] {
+        let mut ssd = ready(&config, 1);
+        let size = config.buffer.size.0 / PAGE;
+        let mut most = 0;
+        for step in 0..400 {
+            let now = Time(step * 1_000);
+            ssd.advance(now, &mut Arena::new(), &mut Vec::new());
+            let write = request(step, Operation::Write, step * 4 % 1_024, 4);
+            assert_eq!(ssd.submit(now, &write, &mut Arena::new()), Submit::Accepted);
+            // From when the flash is at work on: no window begins before it is left.
+            if step >= 20 {
+                let window = if step % 2 == 0 { Window::Deterministic } else { Window::NonDeterministic };
+                tell(&mut ssd, now, Command::Window(0, window)).expect("none has begun");
+            }
+            most = most.max(buffered(&ssd));
+        }
+        assert!(most > size && most <= 2 * size, "{most} pages in a buffer of {size}");
+        settle(&mut ssd, &mut Vec::new());
+        assert_eq!(buffered(&ssd), 0);
+        ssd.check();
+    }
 }

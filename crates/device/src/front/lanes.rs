@@ -107,25 +107,39 @@ impl Ssd {
 
     /// Flushes everything pending.
     pub(super) fn flush_lanes(&mut self, now: Time, part: usize) {
-        let units_per_page = self.layout.geometry.units_per_page;
-        for domain in 0..self.partitions[part].buffer.lanes().len() {
-            loop {
-                let len = self.partitions[part].buffer.lanes()[domain].len;
-                if len == 0 {
-                    break;
-                }
-                self.flush_page(now, part, domain as u32, len.min(units_per_page));
-            }
+        if !self.flush_entered(now, part, now) {
+            let buffer = &mut self.partitions[part].buffer;
+            (buffer.commanded, buffer.all_until) = (Some(now), Some(now));
         }
     }
 
-    /// Flushes what flush commands wait for, oldest first, as far as so much may be in
+    /// Flushes what had entered at `until`, lane by lane, as far as so much may be in
     /// flight; whether that was all.
+    fn flush_entered(&mut self, now: Time, part: usize, until: Time) -> bool {
+        let units_per_page = self.layout.geometry.units_per_page;
+        for domain in 0..self.partitions[part].buffer.lanes().len() {
+            loop {
+                let Partition { ftl, buffer } = &self.partitions[part];
+                let lane = &buffer.lanes()[domain];
+                if lane.head().is_none_or(|head| ftl.tables.entries[head].entered > until) {
+                    break;
+                }
+                let count = lane.len.min(units_per_page);
+                if !self.flush_group(now, part, domain as u32, count) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Flushes what flush commands wait for, oldest first, then what was to be flushed with
+    /// everything, as far as so much may be in flight; whether that was all.
     pub(super) fn flush_owed_pages(&mut self, now: Time, part: usize) -> bool {
         let units_per_page = self.layout.geometry.units_per_page;
         loop {
             let Partition { ftl, buffer } = &self.partitions[part];
-            let Some(oldest) = buffer.oldest_owed(&ftl.tables.entries) else { return true };
+            let Some(oldest) = buffer.oldest_owed(&ftl.tables.entries) else { break };
             for domain in 0..buffer.lanes().len() {
                 loop {
                     let Partition { ftl, buffer } = &self.partitions[part];
@@ -140,6 +154,12 @@ impl Ssd {
                 }
             }
         }
+        let Some(until) = self.partitions[part].buffer.all_until else { return true };
+        let is_over = self.flush_entered(now, part, until);
+        if is_over {
+            self.partitions[part].buffer.all_until = None;
+        }
+        is_over
     }
 
     /// Programs the first `count` pages of a lane as one flash page.

@@ -18,7 +18,8 @@ impl Ssd {
         }
     }
 
-    /// Flushes everything pending. That ends a deterministic window.
+    /// Flushes everything pending, as far as so much may be in flight; the rest follows as
+    /// others land. That ends a deterministic window.
     pub(crate) fn flush_all(&mut self, now: Time, part: usize) {
         if self.partitions[part].buffer.is_held {
             return self.leave_to_flush(now, part);
@@ -38,8 +39,8 @@ impl Ssd {
         }
     }
 
-    /// Flushes what flush commands wait for, as far as so much may be in flight; true if
-    /// the rest has to follow as others land.
+    /// Flushes what flush commands wait for, or what was to be flushed with everything, as
+    /// far as so much may be in flight; true if the rest has to follow as others land.
     pub(super) fn flush_owed(&mut self, now: Time, part: usize) -> bool {
         let Some(commanded) = self.partitions[part].buffer.commanded else { return false };
         let is_over = match self.partitions[part].buffer.pending {

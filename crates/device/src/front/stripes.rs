@@ -91,14 +91,13 @@ impl Ssd {
 
     /// Flushes every stripe that is not being updated.
     pub(super) fn flush_stripes(&mut self, now: Time, part: usize) {
-        while let Some((stripe, _)) = self.partitions[part].buffer.stripes_mut().first() {
-            let written = self.pending_pages(part, stripe);
-            self.flush_stripe(now, part, stripe, written);
+        if !self.flush_owed_stripes(now, part, now) {
+            self.partitions[part].buffer.commanded = Some(now);
         }
     }
 
-    /// Flushes what flush commands wait for, the last of which came at `commanded`, oldest
-    /// first, as far as so much may be in flight; whether that was all that may be flushed.
+    /// Flushes what was there at `commanded`, oldest first, as far as so much may be in
+    /// flight; whether that was all that may be flushed.
     pub(super) fn flush_owed_stripes(&mut self, now: Time, part: usize, commanded: Time) -> bool {
         while let Some((stripe, since)) = self.partitions[part].buffer.stripes_mut().first() {
             if since > commanded {

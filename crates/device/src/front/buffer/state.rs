@@ -82,9 +82,11 @@ pub(crate) struct Buffer {
     /// Pages not yet in flash, by flush epoch, oldest first.
     epochs: VecDeque<Epoch>,
     first_epoch: u32,
-    /// When the last flush command came, as long as pages that it has found here may be
-    /// pending.
+    /// When the last flush of all came, commanded or not, as long as pages that it has found
+    /// here may be pending.
     pub commanded: Option<Time>,
+    /// Where pages are in lanes: the same of one that no flush command waits for.
+    pub all_until: Option<Time>,
 }
 
 /// Pages written between two flush commands of the host.
@@ -125,6 +127,7 @@ impl Buffer {
             epochs: VecDeque::from([Epoch { outstanding: 0, flush: NONE }]),
             first_epoch: 0,
             commanded: None,
+            all_until: None,
         }
     }
 

@@ -11,6 +11,7 @@ use flashkeel_store::{Store, Synced};
 
 use crate::lateness::{Late, Lateness};
 use crate::nbd::{Ask, Extent, Failure, Kind};
+use crate::pieces::Pieces;
 use crate::seen::Seen;
 
 /// What a client is told at a time of what is stored: so many ranges,
@@ -34,6 +35,8 @@ pub struct Drive<L> {
     free: Vec<u32>,
     /// What the device was too busy to take, oldest first.
     waiting: VecDeque<Request>,
+    /// What is served a piece at a time, so that nobody waits for all of it.
+    pieces: Pieces,
     completions: Vec<Completion>,
     seen: Seen,
 }
@@ -47,7 +50,9 @@ struct Inside {
     /// As the device knows it.
     request: Request,
     asked: Time,
-    /// When the device has taken it.
+    /// From when on it is to be said who owned its time: since its last piece, if it has any.
+    since: Time,
+    /// When the device has taken it, or its piece.
     taken: Time,
     /// It is answered when what it is about is durable.
     has_to_last: bool,
@@ -109,6 +114,7 @@ impl<L: Leaf> Drive<L> {
             inside: Vec::new(),
             free: Vec::new(),
             waiting: VecDeque::new(),
+            pieces: Pieces::default(),
             completions: Vec::new(),
             seen: Seen::new(now),
         }
@@ -148,10 +154,36 @@ impl<L: Leaf> Drive<L> {
         };
         let (kind, from) = (ask.kind, ask.from);
         self.inside[number as usize] =
-            Some(Inside { client, kind, from, request, asked: now, taken: now, has_to_last });
-        self.waiting.push_back(request);
-        self.offer(now);
+            Some(Inside { client, kind, from, request, asked: now, since: now, taken: now, has_to_last });
+        let is_cut = matches!(operation, Operation::Trim | Operation::WriteZeroes)
+            && Pieces::is_long(&request)
+            && self.is_modelled();
+        if is_cut {
+            self.pieces.add(session, request);
+        } else {
+            self.waiting.push_back(request);
+            self.offer(now);
+        }
         None
+    }
+
+    /// No model says what a real drive takes, and it serves others meanwhile.
+    fn is_modelled(&self) -> bool {
+        !self.device.next_event().hears_outside()
+    }
+
+    /// Whether there is more of what is served a piece at a time, and no piece has yet to end.
+    pub fn has_piece(&self) -> bool {
+        self.pieces.has_next()
+    }
+
+    /// Gives the device the next piece, if there is one, at `now`, up to which
+    /// [`advance`](Self::advance) has been called.
+    pub fn give_piece(&mut self, now: Time) {
+        if let Some(piece) = self.pieces.next() {
+            self.waiting.push_back(piece);
+            self.offer(now);
+        }
     }
 
     /// What there is from where is asked on, as much as may be said at a time.
@@ -200,11 +232,17 @@ impl<L: Leaf> Drive<L> {
             if !place.as_ref().is_some_and(is_theirs) {
                 return true;
             }
-            *place = None;
-            self.free.push(number);
-            self.data.give_back(request.payload);
+            if !self.pieces.give_up(request.id) {
+                *place = None;
+                self.free.push(number);
+                self.data.give_back(request.payload);
+            }
             false
         });
+        for RequestId(number) in self.pieces.forget(session) {
+            self.inside[number as usize] = None;
+            self.free.push(number as u32);
+        }
         let syncing = self.syncing.iter().filter(|(.., inside)| is_theirs(inside)).count();
         self.inside.iter().flatten().filter(|inside| is_theirs(inside)).count() + syncing
     }
@@ -232,16 +270,21 @@ impl<L: Leaf> Drive<L> {
         self.device.advance(now, &mut self.data, &mut self.completions);
         self.settle(now)?;
         self.end_synced(now, &mut answer);
-        // No model says what a real drive takes.
-        let is_modelled = !self.device.next_event().hears_outside();
+        let is_modelled = self.is_modelled();
         while !self.completions.is_empty() {
-            for completion in std::mem::take(&mut self.completions) {
+            for mut completion in std::mem::take(&mut self.completions) {
                 let number = completion.id.0 as u32;
-                let Some(inside) = self.inside[number as usize].take() else { continue };
+                let place = &mut self.inside[number as usize];
+                let Some(inside) = place else { continue };
+                completion.ledger.charge_between(Cause::HostQueue, inside.since, inside.taken);
+                if !self.pieces.landed(&mut completion) {
+                    inside.since = completion.time;
+                    continue;
+                }
+                let inside = *inside;
+                *place = None;
                 self.free.push(number);
-                let mut seen = completion;
-                seen.ledger.charge_between(Cause::HostQueue, inside.asked, inside.taken);
-                self.seen.record(&inside.request, inside.asked, &seen);
+                self.seen.record(&inside.request, inside.asked, &completion);
                 if let Some(store) = self.store.as_ref().filter(|_| completion.status == Status::Ok)
                     && let Some(synced) = inside.lasts_from(store)
                 {

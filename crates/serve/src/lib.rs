@@ -10,6 +10,7 @@ mod connection;
 mod drive;
 mod lateness;
 pub mod nbd;
+mod pieces;
 mod seen;
 mod server;
 mod sleep;

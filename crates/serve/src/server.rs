@@ -271,6 +271,15 @@ impl Clients {
         }
     }
 
+    /// Goes on with what is served a piece at a time: one, when each client has had its turn.
+    fn give_piece<L: Leaf>(&mut self, drive: &mut Drive<L>, clock: &Clock) -> io::Result<()> {
+        if drive.has_piece() {
+            let now = self.keep_up(drive, clock)?;
+            drive.give_piece(now);
+        }
+        Ok(())
+    }
+
     /// Answers what ends next to at once, and then what follows as closely, so that it goes
     /// along: to wake a client that sleeps takes the system longer than all of it.
     fn await_next<L: Leaf>(&mut self, drive: &mut Drive<L>, clock: &Clock) -> io::Result<()> {
@@ -380,6 +389,7 @@ fn run<L: Leaf>(
         clients.await_next(drive, clock)?;
         clients.send(clock);
         clients.part(drive);
+        clients.give_piece(drive, clock)?;
         if ready[1] {
             server.looks.try_iter().for_each(|look| show(look, clock, drive, &clients, watch));
         }

@@ -9,27 +9,37 @@ use std::thread;
 use std::time::Duration;
 
 use flashkeel_engine::{
-    Arena, Completion, Holds, Lba, Leaf, Ledger, Limits, Request, Status, Submit, Time, Wake,
+    Arena, Completion, Holds, Lba, Leaf, Ledger, Limits, Operation, Request, Status, Submit, Time, Wake,
 };
+use flashkeel_serve::nbd::Export;
 use flashkeel_serve::{Address, Server, Settings, Watch};
 use protocol::*;
 
 /// What has happened to the device.
 #[derive(Default)]
 struct Seen {
-    /// How often it was asked what there is.
-    looks: AtomicUsize,
+    /// How often it has taken its time.
+    steps: AtomicUsize,
     /// And how often before it was asked for a read.
-    looks_before_read: AtomicUsize,
+    steps_before_read: AtomicUsize,
     is_over: AtomicBool,
 }
 
-/// A device that takes its time to say what there is, and while it does so first, another client asks for a
-/// read.
+/// A device that takes its time to say what there is, and for each MiB that it trims, and while it does so
+/// first, another client asks for a read.
 struct Slow<'a> {
     seen: &'a Seen,
     other: UnixStream,
     ended: Vec<Completion>,
+}
+
+impl Slow<'_> {
+    fn step(&self) {
+        if self.seen.steps.fetch_add(1, SeqCst) == 0 {
+            (&self.other).write_all(&request(0, 0, 1, 0, 4096, b"")).expect("it is asked");
+        }
+        thread::sleep(Duration::from_micros(100));
+    }
 }
 
 impl Leaf for Slow<'_> {
@@ -38,15 +48,16 @@ impl Leaf for Slow<'_> {
     }
 
     fn holds(&self, _from: Lba, sectors: u32) -> (u32, Holds) {
-        if self.seen.looks.fetch_add(1, SeqCst) == 0 {
-            (&self.other).write_all(&request(0, 0, 1, 0, 4096, b"")).expect("it is asked");
-        }
-        thread::sleep(Duration::from_micros(100));
+        self.step();
         (sectors, Holds::Data)
     }
 
     fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena) -> Submit {
-        self.seen.looks_before_read.store(self.seen.looks.load(SeqCst), SeqCst);
+        if request.operation == Operation::Trim {
+            (0..request.sectors / 2048).for_each(|_| self.step());
+        } else {
+            self.seen.steps_before_read.store(self.seen.steps.load(SeqCst), SeqCst);
+        }
         self.ended.push(Completion { id: request.id, time: now, status: Status::Ok, ledger: Ledger::ZERO });
         Submit::Accepted
     }
@@ -78,34 +89,45 @@ impl Watch<Slow<'_>> for Until<'_> {
     }
 }
 
-#[test]
-fn who_asks_what_there_is_without_end_keeps_nobody_waiting() {
-    const LOOKS: usize = 600;
-    let folder = std::env::temp_dir().join(format!("flashkeel-turns-{}", std::process::id()));
+/// How often the device takes its time before it is asked for a read of one client, where another
+/// has asked for `steps` of them at once, in requests of this type and length.
+fn steps_before_read(name: &str, kind: u16, length: u32, steps: usize, requests: usize) -> usize {
+    let folder = std::env::temp_dir().join(format!("flashkeel-turns-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let path = folder.join("nbd.sock");
     let server = Server::bind(&Address::Unix(path.clone())).expect("a socket");
     let mut reader = UnixStream::connect(&path).expect("a server");
-    let mut looker = UnixStream::connect(&path).expect("a server");
+    let mut asker = UnixStream::connect(&path).expect("a server");
     let seen = Seen::default();
     let device = Slow { seen: &seen, other: reader.try_clone().expect("another handle"), ended: Vec::new() };
-    let settings = Settings { export: export(), time_scale: 1.0 };
+    let settings = Settings { export: Export { bytes: 1 << 30, ..export() }, time_scale: 1.0 };
     thread::scope(|scope| {
         let mut until = Until(&seen.is_over);
         scope.spawn(move || server.run(device, None, None, &settings, &mut until).expect("it serves"));
         // Greeted, it chooses by name alone, which is told in 10 bytes.
         reader.write_all(&[&3u32.to_be_bytes()[..], &option(1, b"disk")].concat()).expect("it is said");
         reader.read_exact(&mut [0; 18 + 10]).expect("an export");
-        let looks = (0..LOOKS as u64).flat_map(|cookie| request(0, 7, cookie, 0, 4096, b""));
-        looker.write_all(&negotiation().into_iter().chain(looks).collect::<Vec<u8>>()).expect("it is said");
+        let asks = (0..requests as u64).flat_map(|cookie| request(0, kind, cookie, 0, length, b""));
+        asker.write_all(&negotiation().into_iter().chain(asks).collect::<Vec<u8>>()).expect("it is said");
         reader.read_exact(&mut [0; 16 + 4096]).expect("an answer");
         // Those that were left when its turn was over are answered all the same.
-        while seen.looks.load(SeqCst) < LOOKS {
+        while seen.steps.load(SeqCst) < steps {
             thread::sleep(Duration::from_millis(1));
         }
         seen.is_over.store(true, SeqCst);
     });
     std::fs::remove_dir_all(&folder).expect("it is ours");
-    let before = seen.looks_before_read.load(SeqCst);
-    assert!(before < 10, "{before} answers of {LOOKS} before the other's");
+    seen.steps_before_read.load(SeqCst)
+}
+
+#[test]
+fn who_asks_what_there_is_without_end_keeps_nobody_waiting() {
+    let before = steps_before_read("status", 7, 4096, 600, 600);
+    assert!(before < 10, "{before} answers of 600 before the other's");
+}
+
+#[test]
+fn who_trims_all_there_is_keeps_nobody_waiting() {
+    let before = steps_before_read("trim", 4, 256 << 20, 4 * 256, 4);
+    assert!(before < 10, "{before} MiB of 1024 trimmed before the other's read");
 }

@@ -8,6 +8,8 @@ use super::*;
 /// A device that ends at once what it takes, and takes so many requests.
 struct Prompt {
     room: usize,
+    taken: Vec<Request>,
+    status: Status,
     ended: Vec<Completion>,
 }
 
@@ -22,7 +24,8 @@ impl Leaf for Prompt {
         }
         self.room -= 1;
         let ledger = flashkeel_engine::Ledger::ZERO;
-        self.ended.push(Completion { id: request.id, time: now, status: Status::Ok, ledger });
+        self.taken.push(*request);
+        self.ended.push(Completion { id: request.id, time: now, status: self.status, ledger });
         Submit::Accepted
     }
 
@@ -76,7 +79,7 @@ fn store(disk: &Arc<Memory>) -> Store {
 }
 
 fn drive(room: usize, store: Option<Store>) -> Drive<Prompt> {
-    Drive::new(Time::ZERO, Prompt { room, ended: vec![] }, store)
+    Drive::new(Time::ZERO, Prompt { room, taken: vec![], status: Status::Ok, ended: vec![] }, store)
 }
 
 fn ask(kind: Kind, cookie: u64, length: u32) -> Ask<'static> {
@@ -133,4 +136,73 @@ fn how_long_a_flush_waits_is_told_in_the_time_of_the_model() {
         std::hint::spin_loop();
     }
     assert!(drive.synced().max_ns.abs_diff(hour) < hour / 1000, "{:?}", drive.synced());
+}
+
+const MIB: u32 = 1 << 20;
+
+#[test]
+fn a_long_trim_is_served_piece_by_piece_and_answered_once() {
+    let mut drive = drive(100, None);
+    let trim = Ask { from: 512 << 10, ..ask(Kind::Trim, 0, 3 * MIB) };
+    assert!(drive.submit(Time::ZERO, 0, &trim).is_none());
+    for (now, last) in [(10, false), (20, false), (30, false), (40, true)] {
+        assert!(drive.has_piece() && !drive.is_idle());
+        drive.give_piece(Time(now));
+        drive.give_piece(Time(now));
+        // Somebody else is served as soon.
+        assert!(drive.submit(Time(now), 1, &ask(Kind::Read, now, 4096)).is_none());
+        assert_eq!(answered(&mut drive, Time(now)), if last { vec![0, now] } else { vec![now] });
+    }
+    assert!(!drive.has_piece() && drive.is_idle());
+    let trims = drive.device.taken.iter().filter(|request| request.operation == Operation::Trim);
+    let pieces: Vec<_> = trims.map(|piece| (piece.lba.0, piece.sectors)).collect();
+    assert_eq!(pieces, [(1024, 1024), (2048, 2048), (4096, 2048), (6144, 1024)]);
+    let tallies = drive.seen().tallies();
+    let tally = tallies.iter().find(|tally| tally.bytes == 3 << 20).expect("it is one request");
+    let took: u64 = tally.took_ns.iter().sum();
+    assert_eq!((tally.count, took, tally.owned_ns.iter().sum()), (1, 40, took));
+}
+
+#[test]
+fn clients_have_their_long_trims_served_in_turn_each_its_own_in_order() {
+    let mut drive = drive(100, None);
+    for (session, cookie) in [(0, 0), (0, 1), (1, 2)] {
+        assert!(drive.submit(Time::ZERO, session, &ask(Kind::WriteZeroes, cookie, 2 * MIB)).is_none());
+    }
+    let ends: Vec<Vec<u64>> = (1..=6)
+        .map(|now| {
+            drive.give_piece(Time(now));
+            answered(&mut drive, Time(now))
+        })
+        .collect();
+    assert_eq!(ends, [vec![], vec![], vec![0], vec![2], vec![], vec![1]]);
+}
+
+#[test]
+fn a_long_trim_ends_with_the_first_piece_that_fails() {
+    let mut drive = drive(100, None);
+    assert!(drive.submit(Time::ZERO, 0, &ask(Kind::Trim, 7, 3 * MIB)).is_none());
+    drive.device.status = Status::MediaError;
+    drive.give_piece(Time(1));
+    assert_eq!(answered(&mut drive, Time(1)), [7]);
+    assert!(drive.is_idle() && !drive.has_piece());
+}
+
+#[test]
+fn of_a_client_that_has_gone_no_further_piece_is_served() {
+    for room in 0..2 {
+        let mut drive = drive(room, None);
+        for (session, cookie) in [(0, 0), (0, 1), (1, 2)] {
+            assert!(drive.submit(Time::ZERO, session, &ask(Kind::Trim, cookie, 2 * MIB)).is_none());
+        }
+        drive.give_piece(Time(1));
+        assert_eq!(drive.forget(0), room, "what the device has");
+        drive.device.room = 100;
+        assert_eq!(answered(&mut drive, Time(1)), vec![0; room]);
+        drive.give_piece(Time(2));
+        assert!(answered(&mut drive, Time(2)).is_empty());
+        drive.give_piece(Time(3));
+        assert_eq!(answered(&mut drive, Time(3)), [2]);
+        assert!(drive.is_idle() && !drive.has_piece());
+    }
 }

@@ -76,9 +76,13 @@ pub(crate) struct Naming {
 }
 
 impl Naming {
-    /// Gives it its name, unless something has come to be there meanwhile.
+    /// Gives it its name, unless something has come to be there meanwhile. Of two servers that
+    /// begin the same file at a time one has the lock of an empty one there, and then of what
+    /// has taken its place.
     pub fn finish(mut self) -> Result<(), Refused> {
-        if fs::metadata(&self.then).is_ok_and(|found| found.len() > 0) {
+        let empty = OpenOptions::new().write(true).create(true).truncate(false).open(&self.then)?;
+        lock(&empty)?;
+        if !is_at(&empty, &self.then) || empty.metadata()?.len() > 0 {
             return Err(Refused::Unfit("something else has been put there meanwhile".into()));
         }
         fs::rename(&self.now, &self.then)?;
@@ -271,6 +275,22 @@ mod tests {
         fs::write(&path, "somebody's").expect("it can be written");
         assert!(matches!(naming.finish(), Err(Refused::Unfit(_))));
         assert_eq!(fs::read(&path).expect("it is there"), b"somebody's");
+        assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1);
+        fs::remove_dir_all(&folder).expect("it is ours");
+    }
+
+    #[test]
+    fn of_two_that_begin_the_same_file_one_gives_way() {
+        let folder = std::env::temp_dir().join(format!("flashkeel-two-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.join("drive.data");
+        let Ok(Place::New(file, naming)) = open(&path) else { panic!("nothing is there") };
+        let other = Naming { now: folder.join("other"), then: path.clone() };
+        File::create(&other.now).expect("a file");
+        assert!(naming.finish().is_ok());
+        // It looked before there was anything.
+        assert!(matches!(other.finish(), Err(Refused::Unfit(_))));
+        assert!(is_at(&file, &path));
         assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1);
         fs::remove_dir_all(&folder).expect("it is ours");
     }

@@ -113,6 +113,30 @@ fn the_most_read_block_is_scrubbed_first() {
     assert_eq!(erased, [109, 98, 68], "{counts:?}");
 }
 
+/// Nothing collects, as long as the host does not write.
+#[test]
+fn where_a_domain_has_no_block_to_spare_those_of_others_are_scrubbed() {
+    let mut config = scrubbing();
+    config.allocation = policy("striped");
+    config.gc.invocation = policy("foreground");
+    let mut bench = Bench::new(&config);
+    let erases = |bench: &Bench| bench.operations(Activity::Scrub.erase());
+    // Pages of the first chip, until its blocks that are read are scrubbed no more.
+    let is_short = (0..400).any(|step| {
+        let write = request(step, Operation::Write, step % 16 * 16, 4);
+        assert_eq!(bench.ssd.submit(bench.now, &write, &mut Arena::new()), Submit::Accepted);
+        bench.settle(|_| ());
+        let before = erases(&bench);
+        bench.read(40 * 16, 120);
+        erases(&bench) == before
+    });
+    let before = erases(&bench);
+    bench.read(40 * 16 + 4, 101);
+    assert!(is_short);
+    assert_eq!(erases(&bench), before + 1);
+    bench.ssd.check();
+}
+
 #[test]
 fn scrubbing_bounds_read_counts_and_the_blocks_in_progress() {
     let mut config = scrubbing();

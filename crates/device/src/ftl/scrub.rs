@@ -133,21 +133,27 @@ impl Background for Scrub {
         scrub.active && ftl.tasks.relocation[Task::Scrub].jobs() < scrub.max_jobs
     }
 
-    /// Chooses the most read blocks while there is room to move their pages.
+    /// Chooses the most read blocks while there is room to move their pages: where a domain
+    /// has none those of others.
     fn start_jobs(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
         while Self::wants_victim(ftl) {
-            let most_read = ftl.tables.blocks.most_read();
-            let stop_below = ftl.tasks.scrub.stop_below;
-            let Some(block) = most_read.filter(|&block| ftl.tables.blocks.read_count(block) >= stop_below)
-            else {
+            let (tables, stop_below) = (&ftl.tables, ftl.tasks.scrub.stop_below);
+            let is_due = |block: &BlockId| tables.blocks.read_count(*block) >= stop_below;
+            let Some(first) = tables.blocks.most_read(|_| true).filter(is_due) else {
                 ftl.tasks.scrub.active = false;
                 return;
             };
-            let domain = ftl.tables.blocks.domain(block);
-            if !ftl.tables.has_spare_block_for(Activity::Scrub, domain) {
+            let of_others = || tables.blocks.most_read(|domain| tables.has_spare_block(domain));
+            let domain = tables.blocks.domain(first);
+            let other = if tables.has_spare_block(domain) { None } else { Some(of_others().filter(is_due)) };
+            if other.is_some() {
+                ftl.tables.points.waits.begin(Activity::Scrub, domain);
+            }
+            let Some(block) = other.unwrap_or(Some(first)) else {
                 // Tried again when a block has become free.
                 return;
-            }
+            };
+            let domain = ftl.tables.blocks.domain(block);
             ftl.start_job(now, Task::Scrub, domain, block, machine);
         }
     }
@@ -177,7 +183,13 @@ impl Scrub {
     #[cold]
     fn start(ftl: &mut Ftl, now: Time, block: BlockId, machine: &mut Machine) {
         // Others cannot be emptied now, or are being.
-        if !ftl.tasks.scrub.active && ftl.tables.blocks.state(block) == BlockState::Full {
+        if ftl.tables.blocks.state(block) != BlockState::Full {
+            return;
+        }
+        // While it waits for a block of one domain it may have one of another.
+        let may_go_on = ftl.tasks.relocation[Task::Scrub].jobs() == 0
+            && ftl.tables.has_spare_block(ftl.tables.blocks.domain(block));
+        if !ftl.tasks.scrub.active || may_go_on {
             ftl.tasks.scrub.active = true;
             ftl.wake(now, Task::Scrub, machine);
         }

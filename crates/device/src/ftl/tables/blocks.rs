@@ -245,13 +245,13 @@ impl Blocks {
         self.dead[domain as usize]
     }
 
-    /// The full block that has been read most often since its last erase.
-    pub fn most_read(&self) -> Option<BlockId> {
-        self.in_state(BlockState::Full).max_by_key(|&block| self.read_count(block))
+    /// The full block that has been read most often since its last erase, of such domains.
+    pub fn most_read(&self, is_of: impl Fn(u32) -> bool) -> Option<BlockId> {
+        let blocks = self.in_state(BlockState::Full).filter(|&block| is_of(self.domain(block)));
+        blocks.max_by_key(|&block| self.read_count(block))
     }
 
-    /// Blocks, counted chip by chip, with at least `reads` flash reads since
-    /// their last erase.
+    /// Blocks, counted chip by chip, with at least `reads` flash reads since their last erase.
     pub fn read_at_least(&self, reads: u32) -> u32 {
         self.reads.iter().filter(|part| part.count >= reads).count() as u32
     }

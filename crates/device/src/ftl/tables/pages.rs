@@ -245,9 +245,18 @@ impl Tables {
         self.note_cycle(block);
     }
 
-    /// Takes away what a physical page holds.
-    pub(in crate::ftl) fn take_content(&mut self, ppn: Ppn) -> Content {
-        self.pages.as_mut().map_or_else(Content::default, |pages| pages.take(ppn))
+    /// Takes away what a physical page holds, from a medium too: its block is about to be
+    /// erased. Whether all of it could be read.
+    pub(in crate::ftl) fn take_content(&mut self, ppn: Ppn) -> (Content, bool) {
+        let is_in_medium = self.is_in_medium();
+        let Some(pages) = &mut self.pages else { return (Content::default(), true) };
+        let mut content = pages.take(ppn);
+        if !is_in_medium || content.out_of_band.is_none() {
+            return (content, true);
+        }
+        content.page = pages.flash.read(ppn).map(Arc::new);
+        let is_read = content.page.is_some();
+        (content, is_read)
     }
 
     /// Programs a physical page with what another held.
@@ -316,7 +325,7 @@ impl Tables {
 
     /// The last copy of a page has been given up: the map has no place for it.
     pub(in crate::ftl) fn data_given_up(&mut self, ppn: Ppn) {
-        drop(self.take_content(ppn));
+        drop(self.pages.as_mut().map(|pages| pages.take(ppn)));
     }
 
     /// The former version of a page, at `home`, has been given up, and a newer one is in

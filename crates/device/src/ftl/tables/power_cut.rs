@@ -281,9 +281,13 @@ impl Tables {
     fn read_out(&mut self, now: Time, block: BlockId) -> Vec<Held> {
         let mut held = Vec::new();
         for ppn in self.shape.units_of_block(block) {
-            let content = self.take_content(ppn);
+            let (content, is_read) = self.take_content(ppn);
             if self.map.is_valid(ppn) {
-                held.push(Held { lpn: self.map.holds(ppn), content, is_lost: self.is_lost(ppn) });
+                let lpn = self.map.holds(ppn);
+                if !is_read && lpn.0 < self.shape.lpns {
+                    self.set_gone(lpn, true);
+                }
+                held.push(Held { lpn, content, is_lost: self.is_lost(ppn) });
                 self.map.set_invalid(ppn);
                 self.blocks.lose(block, 1);
             }
@@ -293,6 +297,7 @@ impl Tables {
         if let Some(wear) = &mut self.wear {
             wear.erased(now, block.0);
         }
+        self.data_erased(block);
         held
     }
 }

@@ -289,7 +289,9 @@ impl Restoring {
         let domain = stripes.chip_of(ftl.tasks.restoring.present[0].0);
         let count = lane.len;
         let id = ftl.form(now, &mut lane, count, Activity::Restore.program(), domain, machine);
-        // It goes to the host's blocks, to whom the one that it waited for is left now.
+        // It goes to the host's blocks: in their request queue, so that their pages are
+        // programmed in order, and the one that it waited for is left to them now.
+        machine.dispatcher.operations[id].task = Task::Host;
         ftl.tables.points.waits.end(Activity::Restore);
         ftl.tables.points.waits.give_host_turn(domain);
         if !ftl.try_place(now, id, machine) {

@@ -197,6 +197,7 @@ impl Tables {
 
     #[cold]
     fn bytes_programmed(&mut self, id: EntryId, entry: &Entry, ppn: Ppn) {
+        debug_assert!(self.is_in_order(ppn), "{ppn:?} is programmed after pages behind it");
         let Some(pages) = &mut self.pages else { return };
         let page = pages.buffered.get(id as usize).cloned().flatten();
         let &Entry { lpn, sequence, .. } = entry;
@@ -259,8 +260,17 @@ impl Tables {
         (content, is_read)
     }
 
+    /// Whether nothing behind a page has been programmed in its block, as flash wants it.
+    fn is_in_order(&self, ppn: Ppn) -> bool {
+        let next = Ppn(ppn.0 - ppn.0 % self.shape.units_per_page + self.shape.units_per_page);
+        // Each chip has pages of its own of a block that lies on several.
+        let is_last = self.shape.stripes.width() > 1 || next.0.is_multiple_of(self.shape.units_per_block);
+        is_last || self.pages.as_ref().is_none_or(|pages| pages.version(next).is_none())
+    }
+
     /// Programs a physical page with what another held.
     pub(in crate::ftl) fn set_content(&mut self, ppn: Ppn, content: Content) {
+        debug_assert!(self.is_in_order(ppn), "{ppn:?} is programmed after pages behind it");
         if let Some(pages) = &mut self.pages {
             pages.program(ppn, content.out_of_band, content.page);
         }

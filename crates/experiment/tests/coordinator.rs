@@ -144,9 +144,12 @@ fn hosts_are_given_what_is_left_within_a_window_if_they_may_ask() {
 fn a_host_may_use_its_minimum_before_it_has_heard_of_the_coordinator() {
     let slow = ("stack.devices.0.coordinator.share.message_delay", "10ms");
     let enough = ("stack.devices.0.coordinator.share.count", "1200");
-    let (without, _) = seen(&[slow, enough]);
+    // What it needs beyond what is expected would wait.
+    let exact = ("stack.devices.0.coordinator.share.demand", "exact");
+    let (without, _) = seen(&[slow, enough, exact]);
     let minimum = "{ high = 0.5, medium = 0.0, low = 0.0 }";
-    let (with, tenants) = seen(&[slow, enough, ("stack.devices.0.coordinator.share.minimum", minimum)]);
+    let (with, tenants) =
+        seen(&[slow, enough, exact, ("stack.devices.0.coordinator.share.minimum", minimum)]);
     let tail = |coordinator: &Value, host: usize| number(&coordinator["hosts"][host]["tail_p50_ns"]);
     assert!(tail(&without, 0) > 10_000_000, "{without}");
     assert!(tail(&with, 0) < 1_000_000, "{with}");

@@ -24,7 +24,8 @@ pub(super) struct HostCounts {
     pub class: Priority,
     /// It goes by no counts.
     pub overtakes: bool,
-    /// The least that it is given.
+    /// What it is given first, before the coordinator has answered and where counts do not
+    /// suffice for all.
     minimum: u64,
     /// Given in this window, and used of that.
     pub given: u64,
@@ -66,24 +67,29 @@ impl Counts {
         for host in &mut self.hosts {
             (host.used, host.asked, host.is_out) = (0, 0, false);
         }
-        self.share(|_, host| host.minimum);
+        self.share(|_, host| (host.minimum, host.minimum));
     }
 
     /// The coordinator's answer: what each host is expected to need, as far as there is
-    /// enough. What has been used of the minimum is part of it.
-    pub fn give(&mut self, mut need: impl FnMut(usize) -> Option<u64>) {
+    /// enough. What has been used of the minimum is part of it. Where needs `are_exact`
+    /// nobody has more of a minimum than it needs.
+    pub fn give(&mut self, are_exact: bool, mut need: impl FnMut(usize) -> Option<u64>) {
         // Of whom nothing is known gets as much as anybody.
         let alike = self.total / self.hosts.len() as u64;
-        self.share(|index, host| need(index).unwrap_or(alike).max(host.minimum));
+        self.share(|index, host| {
+            let need = need(index).unwrap_or(alike).max(host.used);
+            (if are_exact { host.minimum.min(need) } else { host.minimum }, need)
+        });
         self.hosts.iter_mut().for_each(|host| host.is_out = false);
         self.may_be_used_up = true;
     }
 
-    fn share(&mut self, mut need: impl FnMut(usize, &HostCounts) -> u64) {
+    /// Shares out to each host its minimum and its need, which `of` tells.
+    fn share(&mut self, mut of: impl FnMut(usize, &HostCounts) -> (u64, u64)) {
         self.shares.clear();
         for (index, host) in self.hosts.iter().enumerate() {
-            let need = need(index, host);
-            self.shares.push(Share { class: host.class, minimum: host.minimum, need, given: 0 });
+            let (minimum, need) = of(index, host);
+            self.shares.push(Share { class: host.class, minimum, need, given: 0 });
         }
         allocate(&*self.allocation, self.total, &mut self.shares);
         self.pool = self.total;
@@ -135,5 +141,39 @@ impl Counts {
         for (index, host) in self.hosts.iter().enumerate() {
             demand.measured(index, host.asked as f64 / part);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coordinator::allocation::CountAllocationConfig;
+
+    /// A window of 100 counts, of which each of three hosts has 20 before it has heard of the
+    /// coordinator; the first has used five then.
+    fn given(are_exact: bool, needs: [u64; 3]) -> (Vec<u64>, u64) {
+        let claims = [Priority::High, Priority::Medium, Priority::Low];
+        let claims = claims.map(|priority| Claim { priority, ..Claim::default() });
+        let allocation = CountAllocationConfig::default().policy().build();
+        let mut counts = Counts::new(100, allocation, &claims, |_| 0.2);
+        counts.begin();
+        assert!(counts.hosts.iter().all(|host| host.given == 20) && counts.take(0, 5));
+        counts.give(are_exact, |host| Some(needs[host]));
+        (counts.hosts.iter().map(|host| host.given).collect(), counts.pool)
+    }
+
+    #[test]
+    fn where_there_is_enough_hosts_are_given_what_they_need_be_it_less_than_their_minimum() {
+        for are_exact in [false, true] {
+            assert_eq!(given(are_exact, [40, 10, 0]), (vec![40, 10, 0], 50));
+            // What has been used is not taken back.
+            assert_eq!(given(are_exact, [0, 10, 80]), (vec![5, 10, 80], 5));
+        }
+    }
+
+    #[test]
+    fn where_there_is_not_a_minimum_is_kept_for_hosts_that_do_not_know_their_needs() {
+        assert_eq!(given(false, [0, 10, 90]), (vec![20, 20, 60], 0));
+        assert_eq!(given(true, [0, 10, 90]), (vec![5, 10, 85], 0));
     }
 }

@@ -26,8 +26,9 @@ use crate::windowed::SHORTEST_WINDOW;
 use allocation::CountAllocationConfig;
 use demand::DemandConfig;
 
-/// The least share of the counts that a host of each class has, 0 to 1. It may use
-/// that from the first moment of a window on, before it has heard of the coordinator.
+/// The share of the counts, 0 to 1, that a host of each class may use from the first moment
+/// of a window on, before it has heard of the coordinator, and is given first where they do
+/// not suffice for all. Where they do it is given what it is expected to need, be that less.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Minimum {
@@ -77,7 +78,8 @@ pub struct CoordinationConfig {
     /// Who gets what where they do not suffice for all.
     #[serde(default)]
     pub allocation: CountAllocationConfig,
-    /// What each host has at least.
+    /// What each host has until the coordinator has answered, and first where counts do not
+    /// suffice for all.
     #[serde(default)]
     pub minimum: Minimum,
     /// Whether a host that needs more than it was given may ask for what is left in the

@@ -225,7 +225,7 @@ impl Coordinator {
         let (Some(since), Some(_)) = (self.since, self.answer_due.filter(|&due| due <= now)) else { return };
         self.answer_due = None;
         let Coordinator { counts, demand, foresight, length, .. } = self;
-        counts.give(|host| demand.need(since, host, *length, foresight));
+        counts.give(demand.is_exact(), |host| demand.need(since, host, *length, foresight));
         for _ in 0..self.unanswered.len() {
             let id = self.unanswered.pop_front().expect("so many wait");
             self.admit(now, id, outbox);

@@ -51,9 +51,9 @@ dyn_clone::clone_trait_object!(Allocation);
 pub struct Share {
     /// Its class.
     pub class: Priority,
-    /// The least that it gets, where there is enough.
+    /// The least that it gets where there is not enough for all, whatever it needs.
     pub minimum: u64,
-    /// What it is expected to need; never less than the minimum.
+    /// What it is expected to need.
     pub need: u64,
     /// What it gets.
     pub given: u64,
@@ -61,13 +61,14 @@ pub struct Share {
 
 impl Share {
     fn lack(&self) -> u64 {
-        self.need - self.given
+        self.need.saturating_sub(self.given)
     }
 }
 
-/// Gives every host what it needs, if `count` suffices for that; otherwise its minimum,
-/// and the rest as `policy` says; and where even the minima exceed it, by class until
-/// nothing is left (the dissertation on PLMC, section 4.3.3).
+/// Gives every host what it needs, be it less than its minimum, if `count` suffices for
+/// that; otherwise its minimum, and the rest as `policy` says; and where even the minima
+/// exceed it, by class until nothing is left (the dissertation on PLMC, sections 4.3.3 and
+/// 5.3.4).
 pub fn allocate(policy: &dyn Allocation, count: u64, hosts: &mut [Share]) {
     let sum = |of: fn(&Share) -> u64, hosts: &[Share]| hosts.iter().map(of).sum::<u64>();
     if sum(|host| host.need, hosts) <= count {
@@ -126,7 +127,7 @@ mod tests {
     use super::*;
 
     fn share(class: Priority, minimum: u64, need: u64) -> Share {
-        Share { class, minimum, need: need.max(minimum), given: 0 }
+        Share { class, minimum, need, given: 0 }
     }
 
     fn given(policy: CountAllocationConfig, count: u64, mut hosts: Vec<Share>) -> Vec<u64> {
@@ -145,8 +146,9 @@ mod tests {
     #[test]
     fn what_suffices_for_all_is_given_as_it_is_needed() {
         let hosts = || vec![share(Priority::High, 0, 50), share(Priority::Low, 20, 10)];
-        assert_eq!(given(strict(), 100, hosts()), [50, 20]);
-        assert_eq!(given(ratio(), 70, hosts()), [50, 20]);
+        assert_eq!(given(strict(), 100, hosts()), [50, 10]);
+        assert_eq!(given(ratio(), 60, hosts()), [50, 10]);
+        assert_eq!(given(ratio(), 59, hosts()), [39, 20]);
     }
 
     #[test]
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_given_and_to_nobody_more_than_it_needs() {
+    fn all_is_given_and_to_nobody_more_than_its_minimum_and_need() {
         let mut random = Stream::new(1, "allocation");
         for _ in 0..2_000 {
             let hosts: Vec<Share> = (0..1 + random.below(9))
@@ -181,11 +183,14 @@ mod tests {
                 .collect();
             let count = random.below(500);
             let needed: u64 = hosts.iter().map(|host| host.need).sum();
+            let minima: u64 = hosts.iter().map(|host| host.minimum).sum();
             for policy in [strict(), ratio()] {
                 let given = given(policy, count, hosts.clone());
-                assert!(given.iter().zip(&hosts).all(|(given, host)| *given <= host.need));
+                assert!(given.iter().zip(&hosts).all(|(given, host)| *given <= host.need.max(host.minimum)));
                 assert_eq!(given.iter().sum::<u64>(), count.min(needed));
-                if hosts.iter().map(|host| host.minimum).sum::<u64>() <= count {
+                if needed <= count {
+                    assert!(given.iter().zip(&hosts).all(|(given, host)| *given == host.need));
+                } else if minima <= count {
                     assert!(given.iter().zip(&hosts).all(|(given, host)| *given >= host.minimum));
                 }
             }

@@ -36,6 +36,10 @@ impl Demand for Known {
         let coming = reads[*at..].partition_point(|read| read.0 < now + window);
         Some(reads[*at..*at + coming].iter().map(|read| u64::from(read.1)).sum())
     }
+
+    fn is_exact(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -48,6 +48,11 @@ pub trait Demand: DynClone + Send {
     /// where nothing is known of it yet.
     fn need(&mut self, now: Time, host: usize, window: Span, foresight: &Foresight) -> Option<u64>;
 
+    /// Whether a host needs no more than that, so that a minimum above it would be lost.
+    fn is_exact(&self) -> bool {
+        false
+    }
+
     /// A host has asked for so many reads in a window; in a whole one it would have been so
     /// many.
     fn measured(&mut self, _host: usize, _reads: f64) {}

@@ -124,3 +124,29 @@ def test_a_key_that_is_called_otherwise_elsewhere_is_told_its_name(cli, tmp_path
     outcome = cli(*(path if each == "TRACE" else each for each in arguments))
     assert (outcome.status, outcome.out) == (2, "")
     assert words in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("sets", "is_said"),
+    [
+        ((), True), (("--set", 'device.host_link="3500MB/s"'), False),
+        (("--set", "device.preset=ssd-a"), False),
+    ],
+)  # fmt: skip
+def test_a_replay_on_a_drive_without_a_link_says_so(cli, tmp_path, sets, is_said):
+    small = ("--set", "device.logical_capacity=400MiB", "--no-cache", "--format", "json")
+    small += ("--set", "device.precondition.pattern=none")
+    trace, job = tmp_path / "disk.csv", tmp_path / "job.fio"
+    trace.write_text(TRACE)
+    job.write_text("[j]\ndirect=1\nrw=randread\nsize=64m\nnumber_ios=10\n")
+    for path in (trace, job):
+        outcome = cli("run", path, *small, *sets)
+        assert outcome.status == 0, outcome.err
+        assert ("note: the device has no host_link" in outcome.err) == is_said
+    # Who writes an experiment has chosen.
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        "[device]\n[workload]\nrequests = 10\npacing = 'closed'\n"
+        "source = { policy = 'synthetic' }\n"
+    )
+    assert cli("run", path, *small, *sets).err == ""

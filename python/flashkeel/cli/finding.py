@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flashkeel import _core, foreign
 from flashkeel._core import InputError
@@ -101,7 +103,25 @@ def _refuse_fio(path: Path) -> None:
     raise InputError(f"{path}: no experiment: {hint}")
 
 
+def note_missing_link(chosen: Experiment, plans: Sequence[Mapping[str, Any]]) -> None:
+    """Say where data reach the drive in no time, unless the experiment has chosen its device."""
+    table = parse_toml(chosen.document)
+    places = [table, table.get("stack", {}), *(run.get("set", {}) for run in table.get("runs", []))]
+    named = {part for place in places for key in place for part in key.split(".")}
+    if named & {"device", "devices"}:
+        return
+    if not all(plan["config"].get("device", {}).get("host_link") for plan in plans):
+        echo(
+            "note: the device has no host_link: data cross the link in no time, unless\n"
+            '--set device.host_link="3500MB/s" or another preset says how fast it is',
+            err=True,
+        )
+
+
 def print_notes(imported: Imported) -> None:
     """Say what of a document has no equal here."""
+    from flashkeel.output.tables import PAGE
+
     for note in imported.notes:
-        echo(f"note: {note}", err=True)
+        lines = textwrap.fill(f"note: {note}", PAGE, break_long_words=False, break_on_hyphens=False)
+        echo(lines, err=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from flashkeel.cli.common import DESTROY, Seed, console, echo, saved_after
-from flashkeel.cli.finding import find
+from flashkeel.cli.finding import find, note_missing_link
 from flashkeel.experiment import identity
 from flashkeel.output.progress import Bars
 from flashkeel.seeds import consecutive
@@ -75,6 +75,7 @@ def run(
     chosen = find(experiment, sets)
     with Bars([chosen.name]) as bars:
         plans = chosen.plans(seed, partial(bars.update, 0))
+    note_missing_link(chosen, plans)
     # Before anything is made for each of them.
     consecutive(0, seeds)
     if out is not None:

@@ -116,7 +116,11 @@ class Experiment:
         )
 
     def set(self, key: str, value: Any) -> Experiment:  # noqa: ANN401
-        """Set a key over the document in every run, and return this experiment.
+        """Set a key over the document in every run, and return this experiment, which has changed.
+
+        What is set stays set: variants that shall not have each other's keys are set on copies,
+        ``copy.copy(experiment).set(key, value)``. Whether there is such a key is seen when the
+        runs are resolved, in :meth:`plans` and :meth:`run`.
 
         A string is taken as ``--set KEY=VALUE`` takes it (``"fifo"``, ``"50us"``); numbers,
         booleans, lists, mappings, paths and what NumPy has of these become their TOML equals.

@@ -68,6 +68,8 @@ def test_a_file_of_another_drive_or_a_damaged_one_is_left_alone(cli, drive):
     assert "it is damaged: its header" in refused(cli, drive)
     drive.data.write_bytes(whole[:12300] + b"\xff" + whole[12301:])
     assert "it is damaged: what is known of a block, at byte 12288" in refused(cli, drive)
+    drive.data.write_bytes(whole[:16384] + bytes(4096) + whole[20480:])
+    assert ", at byte 16384, does not have the right checksum" in refused(cli, drive)
 
 
 def test_a_file_in_use_is_left_alone(cli, drive, tmp_path):

@@ -1,22 +1,28 @@
 //! What lies where in the file.
 
-use flashkeel_device::{MediumShape, Page};
+use std::io;
+
+use flashkeel_device::{Cycle, MediumShape, Page};
 use serde::{Deserialize, Serialize};
 
-use crate::Refused;
-use crate::records::{CYCLE_BYTES, PLACE_BYTES, TRIM_BYTES, checksum};
+use crate::records::{CYCLE_BYTES, Held, PLACE_BYTES, Programmed, Record, TRIM_BYTES, Trim, checksum};
+use crate::{Disk, Refused};
 
 /// The first bytes of the file.
 const MAGIC: &[u8; 16] = b"flashkeel data\r\n";
 
-/// What this version writes and reads.
-const VERSION: u32 = 1;
+/// What this version writes and reads. In version 1 a record that was not written was zeros, which
+/// could not be told from one that had been lost.
+const VERSION: u32 = 2;
 
 /// What everything is a multiple of.
 pub(crate) const PAGE_BYTES: u64 = size_of::<Page>() as u64;
 
 /// The header, and after it two records of the last epoch, written in turn.
 pub(crate) const EPOCHS: [u64; 2] = [PAGE_BYTES, 2 * PAGE_BYTES];
+
+/// Bytes of records that are read or written at a time.
+pub(crate) const CHUNK: usize = 1 << 20;
 
 /// Where the sections begin.
 const SECTIONS: u64 = 3 * PAGE_BYTES;
@@ -32,8 +38,7 @@ pub struct Header {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<u32>,
     /// The checksum of what says which page of which section an address is, and which pages have
-    /// a parity in common, of drives for which that does not follow from the rest. Files that
-    /// are older do not have it.
+    /// a parity in common, of drives for which that does not follow from the rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addresses: Option<u32>,
 }
@@ -136,7 +141,10 @@ impl Header {
         match word(16) {
             VERSION => {}
             other => {
-                return Err(Refused::Unfit(format!("it has version {other}; this program reads {VERSION}")));
+                return Err(Refused::Unfit(format!(
+                    "it has version {other}, and this program reads {VERSION} only; the one that wrote it can \
+                     serve it, so that what it holds can be copied"
+                )));
             }
         }
         serde_json::from_slice(&page[24..24 + length])
@@ -180,4 +188,49 @@ pub(crate) struct Section {
     pub held: u64,
     /// The bytes of the pages.
     pub pages: u64,
+}
+
+impl Section {
+    /// Writes that no record has been written yet.
+    pub fn write_none(&self, disk: &dyn Disk) -> io::Result<()> {
+        write_none::<_, Cycle>(disk, self.cycles, self.shape.blocks())?;
+        write_none::<_, Programmed>(disk, self.places, self.shape.ppns)?;
+        write_none::<_, Trim>(disk, self.trims, self.shape.lpns)?;
+        write_none::<_, Held>(disk, self.slots, self.shape.slots)
+    }
+}
+
+/// The same of so many records from `offset` on.
+fn write_none<const BYTES: usize, R: Record<BYTES>>(
+    disk: &dyn Disk,
+    offset: u64,
+    count: u32,
+) -> io::Result<()> {
+    let per_chunk = (CHUNK / BYTES) as u32;
+    let mut chunk = Vec::with_capacity(CHUNK);
+    for first in (0..count).step_by(per_chunk as usize) {
+        chunk.clear();
+        (first..first + per_chunk.min(count - first)).for_each(|index| chunk.extend(R::none(index)));
+        disk.write_at(&chunk, offset + u64::from(first) * BYTES as u64)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_another_version_is_refused_with_both() {
+        let header = Header::new(4096, vec![SectionShape::of_pages(1, 1)], "", "").expect("it has room");
+        let mut written = header.written();
+        assert_eq!(Header::decode(&header.encode()).expect("it is whole"), header);
+        let end = written.len() - 4;
+        written[MAGIC.len()] = 1;
+        let sum = checksum(&written[..end]);
+        written[end..].copy_from_slice(&sum.to_le_bytes());
+        written.resize(PAGE_BYTES as usize, 0);
+        let Err(Refused::Unfit(said)) = Header::decode(&written) else { panic!("it is taken") };
+        assert!(said.starts_with("it has version 1, and this program reads 2 only"), "{said}");
+    }
 }

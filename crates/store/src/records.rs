@@ -1,5 +1,6 @@
 //! The records of the file. Each has a checksum, of its number too, so that one that has
-//! come to a wrong place is none; one of zeros is none either.
+//! come to a wrong place is damaged. Where nothing has been written yet there are zeros with their
+//! checksum: zeros alone are what is found where something has been lost.
 
 use flashkeel_device::{Cycle, Lpn, Place};
 use flashkeel_engine::Time;
@@ -45,16 +46,23 @@ pub(crate) trait Record<const BYTES: usize>: Sized {
         bytes
     }
 
-    /// Record number `index`, as it is read.
+    /// What there is in the place of record number `index` before it is written.
+    fn none(index: u32) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        let sum = sum(Self::KIND, index, &bytes[..BYTES - 4]);
+        bytes[BYTES - 4..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    /// Record number `index`, as it is read. None is written as zeros: of those of an epoch its number
+    /// is not, of a trim its place in the order, and of a block of which all is zero nothing is known.
     fn decode(bytes: &[u8], index: u32) -> Read<Self> {
-        if bytes.iter().all(|&byte| byte == 0) {
-            return Ok(None);
-        }
         let (body, end) = bytes.split_at(BYTES - 4);
         if end != sum(Self::KIND, index, body).to_le_bytes() {
             return Err(Damaged);
         }
-        Ok(Some(Self::read(&mut Reader(body))))
+        let is_none = body.iter().all(|&byte| byte == 0);
+        Ok((!is_none).then(|| Self::read(&mut Reader(body))))
     }
 }
 
@@ -248,7 +256,9 @@ mod tests {
             bytes[at / 8] ^= 1 << (at % 8);
             assert!(Programmed::decode(&bytes, 12).is_err());
         }
-        assert_eq!(Programmed::decode(&[0; PLACE_BYTES], 12).unwrap(), None);
+        assert!(Programmed::decode(&[0; PLACE_BYTES], 12).is_err());
+        assert_eq!(Programmed::decode(&Programmed::none(12), 12).unwrap(), None);
+        assert!(Programmed::decode(&Programmed::none(12), 13).is_err());
         for record in [Programmed { is_damaged: true, ..record }, Programmed { page: None, ..record }] {
             assert_eq!(Programmed::decode(&record.encode(1), 1).unwrap(), Some(record));
         }

@@ -9,7 +9,7 @@ use flashkeel_device::{Cycle, Found, Lpn, Page, Place};
 use flashkeel_engine::Time;
 
 use crate::keeper::Kept;
-use crate::layout::{EPOCHS, Header, PAGE_BYTES, Section, SectionShape};
+use crate::layout::{CHUNK, EPOCHS, Header, PAGE_BYTES, Section, SectionShape};
 use crate::records::{EPOCH_BYTES, Epoch, Held, PLACE_BYTES, Programmed, Record, TRIM_BYTES, Trim, checksum};
 use crate::store::{MOST_DAMAGE, SectionState};
 use crate::{Disk, Refused, Watch};
@@ -76,8 +76,8 @@ pub(crate) fn scan(disk: &dyn Disk, wanted: &Header, watch: &mut Watch<'_>) -> R
             .run(&mut scanned.sections, &mut scanned.found)?;
     }
     // Not before all has been read: a file that is refused is left as it is.
-    for offset in broken_off {
-        disk.write_at(&[0; PLACE_BYTES], offset)?;
+    for (offset, none) in broken_off {
+        disk.write_at(&none, offset)?;
     }
     (scanned.last_epoch, scanned.damage) = (last_epoch, damage);
     for section in &mut scanned.sections {
@@ -108,7 +108,7 @@ fn compare(found: &Header, wanted: &Header) -> Result<(), Refused> {
             "it is of another stack, whose drives, memories and tiers are put together otherwise ({})",
             size(found)
         )
-    } else if found.addresses.is_some() && found.addresses != wanted.addresses {
+    } else if found.addresses != wanted.addresses {
         "it is of another drive, with the same numbers, but other partition_bits or sets, or stripes of other \
          pages, which follow from redundancy and geometry.page_size"
             .into()
@@ -268,8 +268,8 @@ impl Scan<'_> {
             Ok(())
         })?;
         *self.last_epoch = last_epoch;
-        let record_of = |ppn| self.at.places + u64::from(ppn) * PLACE_BYTES as u64;
-        self.broken_off.extend(broken_off.into_iter().map(record_of));
+        let none = |ppn| (self.at.places + u64::from(ppn) * PLACE_BYTES as u64, Programmed::none(ppn));
+        self.broken_off.extend(broken_off.into_iter().map(none));
         self.drop_overwritten(&mut places)?;
         Ok(places)
     }
@@ -390,7 +390,8 @@ impl Scan<'_> {
                 None if order(&record) <= newest[lpn] => stale.push(slot),
                 None if record.epoch > self.synced => {
                     stale.push(slot);
-                    self.broken_off.push(self.at.slots + u64::from(slot) * PLACE_BYTES as u64);
+                    let offset = self.at.slots + u64::from(slot) * PLACE_BYTES as u64;
+                    self.broken_off.push((offset, Held::none(slot)));
                 }
                 None => {
                     damaged.push(slot);
@@ -430,8 +431,8 @@ impl Scan<'_> {
             self.damage.push(format!(
                 "page {page} of {whose} (section {index}), at byte {offset} of the file, cannot be read: its \
                  checksum is wrong"
-            ));
-        }
+            )
+        });
     }
 
     fn page(&self, offset: u64) -> Result<Page, Refused> {

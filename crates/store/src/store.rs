@@ -14,7 +14,7 @@ use crate::area::Area;
 use crate::disk::{self, Naming};
 use crate::error::same;
 use crate::keeper::{Kept, SectionKeeper};
-use crate::layout::{Header, PAGE_BYTES, Section};
+use crate::layout::{EPOCHS, Header, PAGE_BYTES, Section};
 use crate::medium::SectionMedium;
 use crate::records::{CYCLE_BYTES, Epoch, Record, checksum};
 use crate::syncer::{Syncer, Wake};
@@ -73,7 +73,13 @@ impl Store {
     /// If the disk cannot be written.
     pub fn create(disk: Arc<dyn Disk>, header: &Header, wake: Option<Wake>) -> Result<Store, Refused> {
         disk.write_at(&header.encode(), 0)?;
+        for place in EPOCHS {
+            disk.write_at(&Epoch::none(0), place)?;
+        }
         let (sections, end) = header.sections();
+        for section in &sections {
+            section.write_none(&*disk)?;
+        }
         let sections = sections.into_iter().map(SectionState::new).collect();
         Ok(Store::over(disk, sections, end, 0, wake))
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use flashkeel_device::{DeviceConfig, FillPattern, MapCacheSize, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Holds, LOGICAL_PAGE_SECTORS, Lba, Leaf, Status, Stream, Time};
-use flashkeel_store::{Header, Opened, Refused, Store, Watch};
+use flashkeel_store::{Header, Opened, Refused, SectionShape, Store, Watch};
 use serde_json::json;
 
 use crate::film::{End, Film};
@@ -229,6 +229,20 @@ impl World<Drive> {
     pub fn holds(&self) -> Vec<Holds> {
         let lba = |page| Lba(page as u64 * LOGICAL_PAGE_SECTORS);
         (0..self.pages.len()).map(|page| self.device.holds(lba(page), PAGE_SECTORS).1).collect()
+    }
+
+    /// Where its file has records, by pages.
+    pub fn records(&self) -> Vec<u64> {
+        let shapes: Vec<SectionShape> = self.device.media().into_iter().map(Into::into).collect();
+        let mut records = vec![4096, 2 * 4096];
+        let mut end = self.sections_start();
+        for (section, shape) in shapes.iter().enumerate() {
+            // Between them and the pages lie those of the write buffer.
+            let pages = self.store.pages_at(section);
+            records.extend((end..pages.start - u64::from(shape.slots) * 4096).step_by(4096));
+            end = pages.end;
+        }
+        records
     }
 
     /// Where the first record lies.

@@ -209,6 +209,13 @@ impl Film {
         state.durable.write(&byte, offset as usize);
     }
 
+    /// Loses a block: there are zeros.
+    pub fn lose(&self, block: u64) {
+        let mut state = self.state();
+        state.bytes.write(&[0; BLOCK], block as usize);
+        state.durable.write(&[0; BLOCK], block as usize);
+    }
+
     /// Cuts it off.
     pub fn truncate(&self, bytes: u64) {
         self.state().bytes.length = bytes as usize;

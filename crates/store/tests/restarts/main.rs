@@ -233,6 +233,34 @@ fn what_is_not_fit_is_refused_and_left_alone() {
 }
 
 #[test]
+fn what_was_lost_beside_the_pages_is_refused_wherever_it_lay() {
+    for name in ["plain", "logical", "partitions"] {
+        let (config, random) = (device(name), &mut Stream::new(1, name));
+        let mut world = World::of(&config);
+        for _ in 0..600 {
+            let page = random.below(world.pages() as u64 - 4) as usize;
+            let operation = if random.below(8) == 0 { Operation::Trim } else { Operation::Write };
+            world.submit(operation, page..page + 4, false);
+        }
+        world.drain();
+        world.close();
+        let records = world.records();
+        assert!(records.len() > 8, "{name}");
+        for place in records {
+            let film = world.film().left(End::Killed, random);
+            film.lose(place);
+            let before = film.block(place);
+            match drives::open(&film, &config) {
+                Err(Refused::Unfit(said)) => assert!(said.contains("damaged"), "{name}: {said}"),
+                Err(other) => panic!("{name}: {other}"),
+                Ok(_) => panic!("{name}: without what lay at byte {place} it is taken"),
+            }
+            assert!(film.block(place) == before, "it is left as it is");
+        }
+    }
+}
+
+#[test]
 fn what_was_broken_off_stays_in_a_file_that_is_refused() {
     let config = device("partitions");
     for case in 0..10 {

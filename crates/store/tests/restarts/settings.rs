@@ -1,15 +1,12 @@
 //! Files that are opened with other settings than those they were made with.
 
-use std::ops::ControlFlow;
-use std::sync::Arc;
-
 use flashkeel_device::DeviceConfig;
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Operation, Stream};
-use flashkeel_store::{Header, Refused, SectionShape, Store};
+use flashkeel_store::Refused;
 
 use crate::drives::{self, device};
-use crate::film::{End, Film};
+use crate::film::End;
 use crate::world::World;
 
 fn changed(name: &str, change: impl FnOnce(&mut DeviceConfig)) -> DeviceConfig {
@@ -104,25 +101,4 @@ fn other_settings_of_the_same_drive_find_what_was_written() {
             world.live_briefly(random, 10, false);
         }
     }
-}
-
-#[test]
-fn a_file_of_before_it_was_kept_how_addresses_lie_is_taken() {
-    let header = |addresses| {
-        let sections = vec![SectionShape::of_pages(8, 8)];
-        Header::new(8 * 4096, sections, "", addresses).expect("it has room")
-    };
-    let begun = |addresses| {
-        let film = Film::of_zeros(header(addresses).bytes());
-        let store = Store::create(Arc::new(film.clone()), &header(addresses), None);
-        store.and_then(|mut store| store.complete()).expect("no disk fails");
-        film
-    };
-    let is_taken = |film: &Film, addresses| {
-        let watch = &mut |_| ControlFlow::Continue(());
-        Store::resume(Arc::new(film.clone()), &header(addresses), None, watch).is_ok()
-    };
-    let (older, newer) = (begun(""), begun("bits [5]"));
-    assert!(is_taken(&older, "") && is_taken(&older, "bits [5]"));
-    assert!(is_taken(&newer, "bits [5]") && !is_taken(&newer, "bits [6]") && !is_taken(&newer, ""));
 }

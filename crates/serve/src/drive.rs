@@ -7,7 +7,7 @@ use flashkeel_engine::{
     Arena, Cause, Completion, Lba, Leaf, Operation, Payload, Request, RequestId, SECTOR_BYTES, Status,
     Submit, Time,
 };
-use flashkeel_store::{Store, Synced};
+use flashkeel_store::{Damage, Store, Synced};
 
 use crate::lateness::{Late, Lateness};
 use crate::nbd::{Ask, Extent, Failure, Kind};
@@ -340,8 +340,8 @@ impl<L: Leaf> Drive<L> {
         self.store.as_ref().map_or(Ok(()), |store| store.close(now))
     }
 
-    /// What has been found damaged since this was last asked, a sentence each.
-    pub fn damage(&self) -> Vec<String> {
+    /// What has been found damaged since this was last asked.
+    pub fn damage(&self) -> Damage {
         self.store.as_ref().map(Store::damage).unwrap_or_default()
     }
 

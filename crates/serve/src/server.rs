@@ -161,9 +161,11 @@ impl Server {
         let mut drive = Drive::new(from, device, kept.map(|kept| kept.store));
         // What else sleep ends late by, 50 us in Linux, is there to save the machine's power.
         let _ = rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN));
-        let served = run(&self, &clock, &mut drive, settings, watch);
+        let mut complaints = Complaints::default();
+        let served = run(&self, &clock, &mut drive, settings, &mut complaints, watch);
         let closed = drive.close(clock.now());
-        drive.damage().iter().for_each(|sentence| watch.says(sentence));
+        complaints.add_damage(drive.damage());
+        complaints.rest().iter().for_each(|sentence| watch.says(sentence));
         served.and_then(|served| closed.map(|()| served))
     }
 }
@@ -322,6 +324,7 @@ fn run<L: Leaf>(
 ) -> io::Result<Served> {
     let listener = &server.listener;
     let mut clients = Clients::default();
+    complaints: &mut Complaints,
     let mut served = Served::default();
     let mut complaints = Complaints::default();
     let mut buffer = vec![0; READ_BYTES];
@@ -330,7 +333,8 @@ fn run<L: Leaf>(
     let mut sleep = Sleep::new(is_alone);
     loop {
         if asked.elapsed() >= ASK {
-            drive.damage().iter().for_each(|sentence| watch.says(sentence));
+            complaints.add_damage(drive.damage());
+            complaints.due(Instant::now()).iter().for_each(|sentence| watch.says(sentence));
             if watch.stops(drive.seen().failed()) {
                 break;
             }
@@ -379,8 +383,7 @@ fn run<L: Leaf>(
         for at in 0..clients.all.len() {
             if let Some(reason) = clients.take_turn(at, drive, clock)? {
                 served.faults += 1;
-                let said = complaints.about(clients.all[at].number, reason, Instant::now());
-                said.iter().for_each(|sentence| watch.says(sentence));
+                complaints.add_fault(clients.all[at].number, reason);
             }
             let refused = clients.all[at].session.take_refused();
             clients.answered += refused.iter().sum::<u64>();

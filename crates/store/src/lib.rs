@@ -31,6 +31,7 @@
 
 mod agreed;
 mod area;
+mod damage;
 mod disk;
 mod error;
 mod keeper;
@@ -41,6 +42,7 @@ mod scan;
 mod store;
 mod syncer;
 
+pub use damage::Damage;
 pub use disk::Disk;
 pub use error::Refused;
 pub use layout::{Header, SectionShape};

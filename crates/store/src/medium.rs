@@ -7,7 +7,7 @@ use flashkeel_device::{BlockId, Cycle, Lpn, Medium, Page, Place, Ppn};
 
 use crate::layout::PAGE_BYTES;
 use crate::records::{Held, PLACE_BYTES, Programmed, Record, TRIM_BYTES, Trim, checksum};
-use crate::store::{MOST_DAMAGE, Part, Shared, lock};
+use crate::store::{Part, Shared, lock};
 
 /// A section of a store.
 pub(crate) struct SectionMedium {
@@ -145,11 +145,14 @@ impl Shared {
     }
 
     fn note_damage(&mut self, section: usize, ppn: u32, what: &str) {
-        if self.damaged.insert((section, ppn)) && self.damage.len() < MOST_DAMAGE {
+        if self.damaged.insert((section, ppn)) {
             let offset = self.sections[section].at.pages + u64::from(ppn) * PAGE_BYTES;
-            self.damage.push(format!(
-                "physical page {ppn} of partition {section}, at byte {offset} of the file, cannot be read: {what}"
-            ));
+            self.damage.note(|| {
+                format!(
+                    "physical page {ppn} of partition {section}, at byte {offset} of the file, cannot be read: \
+                     {what}"
+                )
+            });
         }
     }
 

@@ -11,11 +11,8 @@ use flashkeel_engine::Time;
 use crate::keeper::Kept;
 use crate::layout::{CHUNK, EPOCHS, Header, PAGE_BYTES, Section, SectionShape};
 use crate::records::{EPOCH_BYTES, Epoch, Held, PLACE_BYTES, Programmed, Record, TRIM_BYTES, Trim, checksum};
-use crate::store::{MOST_DAMAGE, SectionState};
-use crate::{Disk, Refused, Watch};
-
-/// Bytes read at a time.
-const CHUNK: usize = 1 << 20;
+use crate::store::SectionState;
+use crate::{Damage, Disk, Refused, Watch};
 
 /// 292 years; what is later would soon be so late that nothing can come after it.
 const LATEST_NS: u64 = u64::MAX / 2;
@@ -31,8 +28,8 @@ pub(crate) struct Scanned {
     pub last_epoch: u32,
     /// How far the device's time had come.
     pub now: Time,
-    /// Pages that are damaged, a sentence each.
-    pub damage: Vec<String>,
+    /// Pages that are damaged.
+    pub damage: Damage,
 }
 
 /// Reads a file that should hold what `wanted` says. Records of pages that were being
@@ -66,9 +63,9 @@ pub(crate) fn scan(disk: &dyn Disk, wanted: &Header, watch: &mut Watch<'_>) -> R
         *read += bytes as u64;
         watch((*read as f64 / total as f64).min(1.0))
     };
-    let (mut last_epoch, mut damage, mut broken_off) = (synced.number, Vec::new(), Vec::new());
+    let (mut last_epoch, mut damage, mut broken_off) = (synced.number, Damage::default(), Vec::new());
     let mut scanned =
-        Scanned { sections: vec![], found: vec![], last_epoch, now: synced.now, damage: vec![] };
+        Scanned { sections: vec![], found: vec![], last_epoch, now: synced.now, damage: Damage::default() };
     for (index, at) in sections.into_iter().enumerate() {
         let (has_read, synced) = (&has_read, synced.number);
         let (last_epoch, damage, broken_off) = (&mut last_epoch, &mut damage, &mut broken_off);
@@ -165,9 +162,9 @@ struct Scan<'a> {
     at: Section,
     synced: u32,
     last_epoch: &'a mut u32,
-    damage: &'a mut Vec<String>,
-    /// Where records lie that are to be taken away.
-    broken_off: &'a mut Vec<u64>,
+    damage: &'a mut Damage,
+    /// Where records lie that are to be taken away, and what they become.
+    broken_off: &'a mut Vec<(u64, [u8; PLACE_BYTES])>,
     /// Is told of bytes that have been read.
     has_read: &'a dyn Fn(usize) -> ControlFlow<()>,
 }
@@ -425,10 +422,10 @@ impl Scan<'_> {
     }
 
     fn note_damage(&mut self, slot: u32, lpn: Lpn) {
-        if self.damage.len() < MOST_DAMAGE {
-            let (page, index, offset) = (lpn.0, self.index, self.at.held + u64::from(slot) * PAGE_BYTES);
-            let whose = if self.at.shape.is_keeper() { "a memory, tier or mirror" } else { "a write buffer" };
-            self.damage.push(format!(
+        let (page, index, offset) = (lpn.0, self.index, self.at.held + u64::from(slot) * PAGE_BYTES);
+        let whose = if self.at.shape.is_keeper() { "a memory, tier or mirror" } else { "a write buffer" };
+        self.damage.note(|| {
+            format!(
                 "page {page} of {whose} (section {index}), at byte {offset} of the file, cannot be read: its \
                  checksum is wrong"
             )

@@ -18,7 +18,7 @@ use crate::layout::{EPOCHS, Header, PAGE_BYTES, Section};
 use crate::medium::SectionMedium;
 use crate::records::{CYCLE_BYTES, Epoch, Record, checksum};
 use crate::syncer::{Syncer, Wake};
-use crate::{Disk, Refused, scan};
+use crate::{Damage, Disk, Refused, scan};
 
 /// Pages of a device, in a file.
 pub struct Store {
@@ -127,7 +127,7 @@ impl Store {
             fresh_erases: 0,
             owed: 0,
             fault: None,
-            damage: Vec::new(),
+            damage: Damage::default(),
             damaged: BTreeSet::new(),
         };
         Store { shared: Arc::new(Mutex::new(shared)), naming: None }
@@ -247,8 +247,8 @@ impl Store {
         at.pages..at.pages + u64::from(at.shape.ppns) * PAGE_BYTES
     }
 
-    /// Pages that were found damaged since this was last asked, a sentence each.
-    pub fn damage(&self) -> Vec<String> {
+    /// Pages that were found damaged since this was last asked.
+    pub fn damage(&self) -> Damage {
         std::mem::take(&mut self.lock().damage)
     }
 }
@@ -256,9 +256,6 @@ impl Store {
 pub(crate) fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
-
-/// Sentences about damage that are kept at most.
-pub(crate) const MOST_DAMAGE: usize = 100;
 
 /// Erases after which somebody begins to synchronise, so that blocks can be used again
 /// without waiting for that.
@@ -291,7 +288,7 @@ pub(crate) struct Shared {
     pub owed: u32,
     /// What has failed: nothing is written any more.
     fault: Option<io::Error>,
-    pub damage: Vec<String>,
+    pub damage: Damage,
     /// Pages in flash of which that has been said, by section and number.
     pub damaged: BTreeSet<(usize, u32)>,
 }

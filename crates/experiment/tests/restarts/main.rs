@@ -128,7 +128,7 @@ fn what_is_damaged_outside_flash_cannot_be_read_until_it_is_written_or_trimmed()
         world.submit(Operation::Write, 3..6, false);
         world.drain();
         world.damage(3..6, random);
-        assert!(world.store.damage().len() >= 3);
+        assert!(world.store.damage().said.len() >= 3);
         (6..pages).for_each(|page| world.submit(Operation::Write, page..page + 1, false));
         world.submit(Operation::Read, 2..4, false);
         world.submit(Operation::Flush, 0..0, false);
@@ -144,7 +144,7 @@ fn what_is_damaged_outside_flash_cannot_be_read_until_it_is_written_or_trimmed()
         world.submit(Operation::Flush, 0..0, false);
         world.drain();
         world.restart(End::PowerLost, random);
-        assert!(world.lost().is_empty() && world.store.damage().is_empty());
+        assert!(world.lost().is_empty() && world.store.damage().said.is_empty());
     }
 }
 
@@ -160,7 +160,7 @@ fn what_is_damaged_on_one_copy_of_a_mirror_the_other_has() {
         assert_eq!(places.len(), 2, "one on each");
         world.film().flip(places[copy]);
         world.restart(End::Killed, &mut Stream::new(1, device));
-        assert_eq!(world.store.damage().len(), 1);
+        assert_eq!(world.store.damage().said.len(), 1);
         // The first copy gets it again before the second is damaged.
         (0..100).for_each(|_| world.progress());
     }

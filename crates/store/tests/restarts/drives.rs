@@ -278,7 +278,7 @@ impl World<Drive> {
                 assert_eq!((status, found), (Status::Ok, bytes(number, version)), "page {number}");
             }
         }
-        assert_eq!(self.store.damage().len(), unread);
+        assert_eq!(self.store.damage().said.len(), unread);
         assert!(unread <= 1);
         self.film = former;
         unread

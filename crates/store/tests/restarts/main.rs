@@ -172,7 +172,7 @@ fn what_is_damaged_in_the_write_buffer_cannot_be_read_until_it_is_written_or_tri
         (0..2).for_each(|_| world.submit(Operation::Write, 3..5, false));
         world.drain();
         world.damage(3..5, random);
-        let said = world.store.damage();
+        let said = world.store.damage().said;
         assert!(
             said.len() == 2 && said.iter().all(|said| said.contains("of a write buffer")),
             "{name}: {said:?}"
@@ -186,7 +186,7 @@ fn what_is_damaged_in_the_write_buffer_cannot_be_read_until_it_is_written_or_tri
         for end in [End::Killed, End::PowerLost, End::Killed] {
             assert_eq!(world.lost(), [3, 4], "{name}");
             world.restart(end, random);
-            assert_eq!(world.store.damage().len(), 2);
+            assert_eq!(world.store.damage().said.len(), 2);
         }
         world.submit(Operation::Trim, 4..5, false);
         world.submit(Operation::Write, 3..4, true);
@@ -196,7 +196,7 @@ fn what_is_damaged_in_the_write_buffer_cannot_be_read_until_it_is_written_or_tri
         world.submit(Operation::Flush, 0..0, false);
         world.drain();
         world.restart(End::PowerLost, random);
-        assert!(world.lost().is_empty() && world.store.damage().is_empty(), "{name}");
+        assert!(world.lost().is_empty() && world.store.damage().said.is_empty(), "{name}");
     }
 }
 
@@ -345,7 +345,7 @@ fn what_is_damaged_in_flash_is_rebuilt_where_there_is_parity() {
         }
         world.find();
         assert!(world.lost().is_empty());
-        assert_eq!(world.store.damage().len(), damaged.len(), "it is said once of each");
+        assert_eq!(world.store.damage().said.len(), damaged.len(), "it is said once of each");
     }
 }
 
@@ -386,14 +386,14 @@ fn what_has_been_rebuilt_is_programmed_again_so_that_more_of_its_stripe_can_be_d
                 assert_eq!(world.read(page).0, Status::Ok);
                 world.rest();
             }
-            assert_eq!(world.store.damage().len(), damaged.len(), "the former are whole again");
+            assert_eq!(world.store.damage().said.len(), damaged.len(), "the former are whole again");
             assert_eq!(world.device.counters().restored_pages, damaged.len() as u64);
             assert_eq!(world.device.lost_pages(), 0);
         }
         world.submit(Operation::Flush, 0..0, false);
         world.drain();
         world.restart(End::PowerLost, random);
-        assert!(world.lost().is_empty() && world.store.damage().is_empty());
+        assert!(world.lost().is_empty() && world.store.damage().said.is_empty());
     }
 }
 

@@ -145,8 +145,7 @@ impl Serving {
     /// Return what was measured in the last minute, as the run of a result in JSON; nothing
     /// once serving has ended.
     fn recent(&self, py: Python<'_>) -> Option<String> {
-        let summary = py.detach(|| self.window.look(true)?.recent?.summary())?;
-        Some(json(json!(summary)))
+        py.detach(|| Some(json(json!(self.window.look(true)?.recent.as_ref()?.summary()?))))
     }
 }
 

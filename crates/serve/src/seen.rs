@@ -2,6 +2,7 @@
 //! latency of the last minute.
 
 use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
 
 use flashkeel_engine::{Cause, Completion, Ledger, Operation, Request, Span, Status, Time};
 use flashkeel_stats::{Asked, MeasureConfig, Recorder, Summary};
@@ -10,6 +11,9 @@ use flashkeel_stats::{Asked, MeasureConfig, Recorder, Summary};
 const SPANS: usize = 12;
 /// each so long.
 const SPAN: Span = Span::from_secs(5);
+/// Whoever looks ends the present one, so that nothing is copied, while there are fewer than this: each
+/// takes memory.
+const MOST_PARTS: usize = 2 * SPANS;
 
 /// The upper bounds of the classes in which latencies are counted, in ns; there is one
 /// class more, for those above.
@@ -98,14 +102,15 @@ pub(crate) struct Seen {
     tallies: Box<[Tally; Counted::ALL.len()]>,
     /// Requests that no device was asked for, as they cannot be served.
     refused: [u64; Counted::ALL.len()],
-    /// The last spans, the oldest first, with their beginnings.
-    spans: VecDeque<(Time, Recorder)>,
+    /// The last spans, the oldest first, with their beginnings. Those who look share them; only the
+    /// last changes.
+    spans: VecDeque<(Time, Arc<Recorder>)>,
 }
 
-fn recorder() -> Recorder {
+fn recorder() -> Arc<Recorder> {
     // There is nothing to see in a series of one span.
     let config = MeasureConfig { series_window: Span::from_secs(1 << 20), ..MeasureConfig::default() };
-    Recorder::new(&config, Span::ZERO, &[])
+    Arc::new(Recorder::new(&config, Span::ZERO, &[]))
 }
 
 impl Seen {
@@ -132,7 +137,7 @@ impl Seen {
         let shifted = Completion { time: Time(completion.time.0 - base), ..*completion };
         let Request { operation, lba, sectors, .. } = *request;
         let asked = Asked { operation, lba, sectors, asked_sectors: sectors, arrived: Time(asked.0 - base) };
-        recorder.record(&asked, &shifted);
+        Arc::make_mut(recorder).record(&asked, &shifted);
     }
 
     /// So many requests cannot be served, by what they are counted as; others count as nothing.
@@ -148,10 +153,15 @@ impl Seen {
             // Spans in which nothing has happened are no trouble, however many.
             let passed = now.since(begun).0 / SPAN.0;
             let skipped = passed.saturating_sub(SPANS as u64).max(1);
-            self.spans.push_back((begun + Span(SPAN.0 * skipped), recorder()));
-            if self.spans.len() > SPANS {
-                self.spans.pop_front();
-            }
+            self.begin(begun + Span(SPAN.0 * skipped));
+        }
+    }
+
+    /// Begins another span; those go that have ended before the last minute.
+    fn begin(&mut self, now: Time) {
+        self.spans.push_back((now, recorder()));
+        while now.since(self.spans[1].0).0 >= (SPANS as u64 - 1) * SPAN.0 {
+            self.spans.pop_front();
         }
     }
 
@@ -170,27 +180,35 @@ impl Seen {
     /// The last minute, up to `now`.
     pub fn recent(&mut self, now: Time) -> Recent {
         self.turn(now);
-        Recent { spans: self.spans.iter().cloned().collect(), now }
+        if self.spans.len() < MOST_PARTS && self.spans.back().is_some_and(|&(begun, _)| begun < now) {
+            self.begin(now);
+        }
+        Recent { spans: self.spans.iter().cloned().collect(), now, summary: OnceLock::new() }
     }
 }
 
 /// The last minute of a drive.
 pub struct Recent {
-    spans: Vec<(Time, Recorder)>,
+    spans: Vec<(Time, Arc<Recorder>)>,
     now: Time,
+    /// What has been measured, once somebody has asked.
+    summary: OnceLock<Option<Summary>>,
 }
 
 impl Recent {
     /// What has been measured in it.
-    pub fn summary(self) -> Option<Summary> {
-        let now = self.now;
-        let of_span = |(begun, recorder): (Time, Recorder)| {
-            recorder.finish(Time(SPAN.0.min(now.since(begun).0)), &[]).summary
+    pub fn summary(&self) -> Option<&Summary> {
+        let ends = self.spans.iter().skip(1).map(|&(begun, _)| begun).chain([self.now]);
+        let of_span = |((begun, recorder), end): (&(Time, Arc<Recorder>), Time)| {
+            Recorder::clone(recorder).finish(Time(SPAN.0.min(end.since(*begun).0)), &[]).summary
         };
-        self.spans.into_iter().map(of_span).reduce(|mut all, each| {
-            all.merge(&each);
-            all
-        })
+        let all = || {
+            self.spans.iter().zip(ends).map(of_span).reduce(|mut all, each| {
+                all.merge(&each);
+                all
+            })
+        };
+        self.summary.get_or_init(all).as_ref()
     }
 }
 
@@ -231,7 +249,8 @@ mod tests {
         }
         // It began long before its span.
         read(&mut seen, Time(150 * second), Span(50 * second), Cause::SchedulerHold);
-        let summary = seen.recent(Time(200 * second)).summary().expect("there are spans");
+        let recent = seen.recent(Time(200 * second));
+        let summary = recent.summary().expect("there are spans");
         // Eleven whole spans and what there is of the twelfth.
         assert_eq!(summary.read.count, 55 + 1);
         assert_eq!(summary.read.max_ns.map(|ns| ns / second), Some(50));
@@ -251,5 +270,36 @@ mod tests {
         assert_eq!(seen.recent(later).summary().map(|summary| summary.requests), Some(0));
         read(&mut seen, later, Span(1_000), Cause::OwnFlash);
         assert_eq!(seen.recent(later).summary().map(|summary| summary.requests), Some(1));
+    }
+
+    #[test]
+    fn who_looks_copies_nothing_and_keeps_little_however_often() {
+        let mut seen = Seen::new(Time::ZERO);
+        let millisecond = 1_000_000;
+        for at in 1..=100_000 {
+            let now = Time(at * millisecond);
+            read(&mut seen, now, Span(1_000), Cause::OwnFlash);
+            let recent = seen.recent(now + Span(1_000));
+            assert!(seen.spans.len() < MOST_PARTS + SPANS);
+            // All are those of the drive itself.
+            assert!(recent.spans.iter().zip(&seen.spans).all(|(one, other)| Arc::ptr_eq(&one.1, &other.1)));
+            if at % 10_000 == 0 {
+                let requests = recent.summary().map_or(0, |summary| summary.requests);
+                assert!((at.min(55_000)..=at.min(60_000)).contains(&requests), "{requests} at {at}");
+            }
+        }
+        // A look ends what is recorded, and is not changed by what comes after.
+        let mut seen = Seen::new(Time::ZERO);
+        read(&mut seen, Time::ZERO, Span(1_000), Cause::OwnFlash);
+        let looks = [1, 2, 3].map(|at| {
+            let recent = seen.recent(Time(at * millisecond));
+            read(&mut seen, Time(at * millisecond), Span(1_000), Cause::OwnFlash);
+            recent
+        });
+        assert_eq!(
+            looks.map(|look| look.summary().map(|summary| summary.requests)),
+            [Some(1), Some(2), Some(3)]
+        );
+        assert_eq!(seen.spans.iter().filter(|(_, span)| Arc::strong_count(span) == 1).count(), 4);
     }
 }

@@ -36,6 +36,10 @@ const LINGER: Duration = Duration::from_micros(50);
 /// How often it is asked whether to stop.
 const ASK: Duration = Duration::from_millis(100);
 
+/// Who asks what is seen is answered so seldom, with all who have asked meanwhile: clients wait while
+/// that is read off.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
 /// What is read from a connection at a time.
 const READ_BYTES: usize = 256 << 10;
 
@@ -320,13 +324,13 @@ fn run<L: Leaf>(
     clock: &Clock,
     drive: &mut Drive<L>,
     settings: &Settings,
+    complaints: &mut Complaints,
     watch: &mut impl Watch<L>,
 ) -> io::Result<Served> {
     let listener = &server.listener;
     let mut clients = Clients::default();
-    complaints: &mut Complaints,
     let mut served = Served::default();
-    let mut complaints = Complaints::default();
+    let (mut looks, mut shown) = (Vec::new(), None::<Instant>);
     let mut buffer = vec![0; READ_BYTES];
     let mut asked = Instant::now();
     let is_alone = available_parallelism().map_or(true, |processors| processors.get() == 1);
@@ -353,7 +357,11 @@ fn run<L: Leaf>(
         {
             due = Some(Duration::ZERO);
         }
-        let sleeps = due.map_or(ASK, |due| due.saturating_sub(ends_before)).min(ASK);
+        let mut sleeps = due.map_or(ASK, |due| due.saturating_sub(ends_before)).min(ASK);
+        if !looks.is_empty() {
+            sleeps =
+                sleeps.min(shown.map_or(Duration::ZERO, |at| BETWEEN_LOOKS.saturating_sub(at.elapsed())));
+        }
         let ready = wait(server, &clients, sleeps, &mut sleep)?;
         if ready[0] {
             match listener.accept() {
@@ -393,8 +401,10 @@ fn run<L: Leaf>(
         clients.send(clock);
         clients.part(drive);
         clients.give_piece(drive, clock)?;
-        if ready[1] {
-            server.looks.try_iter().for_each(|look| show(look, clock, drive, &clients, watch));
+        looks.extend(server.looks.try_iter());
+        if !looks.is_empty() && shown.is_none_or(|at| at.elapsed() >= BETWEEN_LOOKS) {
+            show(&mut looks, clock, drive, &clients, watch);
+            shown = Some(Instant::now());
         }
     }
     served.requests = clients.answered;
@@ -402,16 +412,17 @@ fn run<L: Leaf>(
     Ok(served)
 }
 
-/// Answers somebody who asks what is seen.
+/// Answers those who ask what is seen, all the same.
 fn show<L: Leaf>(
-    look: Look,
+    looks: &mut Vec<Look>,
     clock: &Clock,
     drive: &mut Drive<L>,
     clients: &Clients,
     watch: &mut impl Watch<L>,
 ) {
     let now = clock.now();
-    let snapshot = Snapshot {
+    let with_recent = looks.iter().any(|look| look.with_recent);
+    let snapshot = Arc::new(Snapshot {
         now,
         time_scale: clock.scale(),
         tallies: drive.seen().tallies(),
@@ -419,10 +430,12 @@ fn show<L: Leaf>(
         synced: drive.synced(),
         clients: clients.all.len(),
         device: watch.reads_off(drive.device(), now),
-        recent: look.with_recent.then(|| drive.seen().recent(now)),
-    };
-    // Whoever has stopped waiting does not want to know.
-    let _ = look.answer.send(snapshot);
+        recent: with_recent.then(|| drive.seen().recent(now)),
+    });
+    for look in looks.drain(..) {
+        // Whoever has stopped waiting does not want to know.
+        let _ = look.answer.send(Arc::clone(&snapshot));
+    }
 }
 
 /// Sleeps until a client or the listener has something, or `sleeps` is over; returns who has, the

@@ -1,6 +1,7 @@
 //! A window on a served drive, for other threads: they ask, and the loop that serves it
-//! answers between two requests.
+//! answers between two requests, all that wait at once.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use flashkeel_engine::Time;
@@ -31,25 +32,25 @@ pub struct Snapshot {
 /// Somebody asks.
 pub(crate) struct Look {
     pub with_recent: bool,
-    pub answer: Sender<Snapshot>,
+    pub answer: Sender<Arc<Snapshot>>,
 }
 
 /// A window on a served drive.
 #[derive(Clone)]
 pub struct Window {
     looks: Sender<Look>,
-    wake: std::sync::Arc<dyn Fn() + Send + Sync>,
+    wake: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl Window {
-    pub(crate) fn new(wake: std::sync::Arc<dyn Fn() + Send + Sync>) -> (Window, Receiver<Look>) {
+    pub(crate) fn new(wake: Arc<dyn Fn() + Send + Sync>) -> (Window, Receiver<Look>) {
         let (looks, receiver) = channel();
         (Window { looks, wake }, receiver)
     }
 
     /// What is seen now, with the last minute or without; `None` once nothing is served any
-    /// more. Waits for the loop.
-    pub fn look(&self, with_recent: bool) -> Option<Snapshot> {
+    /// more. Waits for the loop; who asks at the same time gets the same.
+    pub fn look(&self, with_recent: bool) -> Option<Arc<Snapshot>> {
         let (answer, answered) = channel();
         self.looks.send(Look { with_recent, answer }).ok()?;
         (self.wake)();

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use flashkeel_engine::{
     Arena, Completion, Holds, Lba, Leaf, Ledger, Limits, Operation, Request, Status, Submit, Time, Wake,
@@ -22,6 +22,8 @@ struct Seen {
     steps: AtomicUsize,
     /// And how often before it was asked for a read.
     steps_before_read: AtomicUsize,
+    /// How often it was read off.
+    readings: AtomicUsize,
     is_over: AtomicBool,
 }
 
@@ -73,11 +75,11 @@ impl Leaf for Slow<'_> {
     fn cut_power(&mut self, _now: Time, _data: &mut Arena) {}
 }
 
-struct Until<'a>(&'a AtomicBool);
+struct Until<'a>(&'a Seen);
 
 impl Watch<Slow<'_>> for Until<'_> {
     fn stops(&mut self, _failed: u64) -> bool {
-        self.0.load(SeqCst)
+        self.0.is_over.load(SeqCst)
     }
 
     fn says(&mut self, sentence: &str) {
@@ -85,6 +87,7 @@ impl Watch<Slow<'_>> for Until<'_> {
     }
 
     fn reads_off(&mut self, _device: &mut Slow<'_>, _now: Time) -> String {
+        self.0.readings.fetch_add(1, SeqCst);
         String::new()
     }
 }
@@ -102,7 +105,7 @@ fn steps_before_read(name: &str, kind: u16, length: u32, steps: usize, requests:
     let device = Slow { seen: &seen, other: reader.try_clone().expect("another handle"), ended: Vec::new() };
     let settings = Settings { export: Export { bytes: 1 << 30, ..export() }, time_scale: 1.0 };
     thread::scope(|scope| {
-        let mut until = Until(&seen.is_over);
+        let mut until = Until(&seen);
         scope.spawn(move || server.run(device, None, None, &settings, &mut until).expect("it serves"));
         // Greeted, it chooses by name alone, which is told in 10 bytes.
         reader.write_all(&[&3u32.to_be_bytes()[..], &option(1, b"disk")].concat()).expect("it is said");
@@ -130,4 +133,40 @@ fn who_asks_what_there_is_without_end_keeps_nobody_waiting() {
 fn who_trims_all_there_is_keeps_nobody_waiting() {
     let before = steps_before_read("trim", 4, 256 << 20, 4 * 256, 4);
     assert!(before < 10, "{before} MiB of 1024 trimmed before the other's read");
+}
+
+#[test]
+fn who_looks_without_end_is_answered_together_with_all_others_and_seldom() {
+    let folder = std::env::temp_dir().join(format!("flashkeel-looks-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join("nbd.sock");
+    let server = Server::bind(&Address::Unix(path.clone())).expect("a socket");
+    let other = UnixStream::connect(&path).expect("a server");
+    let (window, seen) = (server.window(), Seen::default());
+    let device = Slow { seen: &seen, other, ended: Vec::new() };
+    let settings = Settings { export: export(), time_scale: 1.0 };
+    let (answers, begun) = (AtomicUsize::new(0), Instant::now());
+    thread::scope(|scope| {
+        let mut until = Until(&seen);
+        scope.spawn(move || server.run(device, None, None, &settings, &mut until).expect("it serves"));
+        let lookers: Vec<_> = (0..8)
+            .map(|number| {
+                let (window, answers) = (window.clone(), &answers);
+                scope.spawn(move || {
+                    while begun.elapsed() < Duration::from_millis(400) {
+                        let found = window.look(number % 2 == 0).expect("an answer");
+                        assert!(number % 2 == 1 || found.recent.is_some());
+                        answers.fetch_add(1, SeqCst);
+                    }
+                })
+            })
+            .collect();
+        lookers.into_iter().for_each(|looker| looker.join().expect("it has been answered"));
+        let most = 2 + begun.elapsed().as_millis() as usize / 50;
+        let readings = seen.readings.load(SeqCst);
+        assert!((3..=most).contains(&readings), "{readings} times, of {most} at most");
+        assert!(answers.load(SeqCst) > readings);
+        seen.is_over.store(true, SeqCst);
+    });
+    std::fs::remove_dir_all(&folder).expect("it is ours");
 }

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from flashkeel import amplification
 from flashkeel._core import InputError
 from flashkeel.quantities import in_bytes
 
@@ -37,8 +38,8 @@ MOST_FREE = 0.10
 
 _EVEN = ("poisson", "constant")
 
-VARIABLES = {"iops": "IOPS", "bw": "bytes/s", "lat": "ns"}
-"""What can be tracked, and its unit."""
+VARIABLES = ("iops", "bw", "lat", "waf")
+"""What can be tracked; fio's criteria know all but the last."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,8 @@ def rounds(
     """Return a variable round by round, from the first complete round to the last.
 
     ``iops`` and ``bw`` count reads and writes, ``lat`` is their mean latency in ns, of rounds
-    with any. Rounds are `length_s` long, without it a twenty-fifth of the run.
+    with any; ``waf`` is the write amplification of rounds with writes. Rounds are `length_s`
+    long, without it a twenty-fifth of the run.
     """
     if variable not in VARIABLES:
         raise InputError(f"no variable {variable!r}; they are {', '.join(VARIABLES)}")
@@ -132,24 +134,37 @@ def rounds(
         return []
     window_s = starts_s[1] - starts_s[0]
     per_round = max(1, round(length_s / window_s if length_s else len(starts_s) / ROUNDS))
-    counts = table["reads"] + table["writes"]
-    values = {
-        "iops": counts,
-        "bw": table["read_bytes"] + table["write_bytes"],
-        "lat": _summed(table["read_mean_ns"], table["reads"])
-        + _summed(table["write_mean_ns"], table["writes"]),
-    }[variable]
+    total, by = _parts(run, table, variable)
     points = []
     for first in range(0, len(starts_s) - per_round + 1, per_round):
         part = slice(first, first + per_round)
         length = per_round * window_s
-        count = float(counts[part].sum())
-        if variable == "lat" and not count:
-            continue
-        total = float(values[part].sum())
-        value = total / count if variable == "lat" else total / length
-        points.append(Point(starts_s[first], starts_s[first] + length, value))
+        # A mean is of something; a rate is of the time.
+        count = length if by is None else float(by[part].sum())
+        if count:
+            value = float(total[part].sum()) / count
+            points.append(Point(starts_s[first], starts_s[first] + length, value))
     return points
+
+
+def _parts(run: Run, table: dict[str, Any], variable: str) -> tuple[Any, Any]:
+    """Return what a variable adds up in each window, and what that is divided by but the time."""
+    counts = table["reads"] + table["writes"]
+    if variable == "iops":
+        return counts, None
+    if variable == "bw":
+        return table["read_bytes"] + table["write_bytes"], None
+    if variable == "lat":
+        reads = _summed(table["read_mean_ns"], table["reads"])
+        return reads + _summed(table["write_mean_ns"], table["writes"]), counts
+    found = amplification.of_windows(table)
+    if found is None:
+        raise InputError(
+            f"run {run.name!r} has no write amplification over time: its devices are no SSDs, "
+            "or it was made before time series had what they program; run it again"
+        )
+    written, programmed = found
+    return programmed, written
 
 
 def windows(points: Sequence[Point], length: int = WINDOW) -> list[Window]:

@@ -4,7 +4,7 @@ import json
 
 import flashkeel
 import pytest
-from flashkeel import InputError, steadiness
+from flashkeel import InputError, amplification, steadiness
 from flashkeel.steadiness import Point
 from small import SMALL
 
@@ -147,6 +147,32 @@ def test_what_went_into_free_blocks_is_told_from_what_was_collected(cli, tmp_pat
     assert not steadiness.is_of_the_beginning(settled)
     stack = long.set("workload.requests", 2000).set("stack.devices", [{"ssd": {}}]).run()
     assert steadiness.from_free_blocks(stack.runs[0]) is None
+
+
+def test_write_amplification_over_time_adds_up_to_that_of_the_run():
+    small = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small").set(
+        "workload.requests", 20_000
+    )
+    drives = [{"mirror": {"devices": [{"ssd": {}}] * 2}}]
+    alone = small.set("workload.warm_up", "20ms").run().runs[0]
+    mirrored = small.set("stack.devices", drives).run().runs[0]
+    for run in alone, mirrored:
+        written, programmed = amplification.of_windows(run.series())
+        assert len(written) > 5 and (written >= 0).all()
+        assert written.sum() == run.data["device"]["host_bytes_written"]
+        assert programmed.sum() == run.data["device"]["programmed_bytes"]
+    points = steadiness.rounds(alone, "waf")
+    assert len(points) > 5
+    assert min(p.value for p in points) < alone.waf < max(p.value for p in points)
+
+
+def test_a_device_that_programs_nothing_has_no_write_amplification_over_time():
+    small = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small").set("workload.requests", 2000)
+    small.set("measure.series_window", "1ms").set("stack.devices", [{"nvm": {}}])
+    (run,) = small.run().runs
+    assert steadiness.rounds(run, "iops")
+    with pytest.raises(InputError, match="no write amplification over time"):
+        steadiness.rounds(run, "waf")
 
 
 def test_a_sweep_marks_what_is_of_the_beginning(cli, tmp_path):

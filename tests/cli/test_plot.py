@@ -1,6 +1,7 @@
 """flashkeel plot."""
 
 import flashkeel
+import numpy as np
 import pytest
 from small import SMALL
 
@@ -72,5 +73,6 @@ def test_what_cannot_be_drawn_is_refused(cli, saved, options, words):
 def test_free_blocks_are_drawn_of_as_many_drives_as_there_are(devices, drives):
     experiment = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
     result = experiment.set("workload.requests", 500).set("stack.devices", devices).run()
-    blocks = result.plot("series").axes[2]
+    amplified, blocks = result.plot("series").axes[2:]
     assert len(blocks.lines) == drives
+    assert np.isfinite(amplified.lines[0].get_ydata()).any() == (drives > 0)

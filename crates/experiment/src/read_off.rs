@@ -20,9 +20,11 @@ pub fn read_off(device: &mut dyn Device, since: Time, now: Time) -> Value {
     let (mut values, mut said) = (Vec::new(), Vec::new());
     for part in parts {
         part.gauges(&mut values);
+        let report = part.report();
         let gauges = part.gauge_names().into_iter().zip(values.iter().map(|&value| json!(value)));
-        let gauges: Map<_, _> = gauges.collect();
-        let mut all = json!({ "kind": part.kind(), "report": part.report(), "gauges": gauges });
+        // Counts are told by the report.
+        let gauges: Map<_, _> = gauges.filter(|(name, _)| report.get(name).is_none()).collect();
+        let mut all = json!({ "kind": part.kind(), "report": report, "gauges": gauges });
         if part.channels().iter().any(|&chips| chips > 0) {
             let to = now.min(since + WATCHED);
             all["chips"] = json!({ "from_ns": since.0, "to_ns": to.0, "busy_ns": busy(part) });

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from flashkeel.run import Run
     from flashkeel.steadiness import Steadiness, Window
 
-_NAMES = {"lat": "mean latency", "iops": "IOPS", "bw": "bytes a second"}
+_NAMES = {
+    "lat": "mean latency",
+    "iops": "IOPS",
+    "bw": "bytes a second",
+    "waf": "write amplification",
+}
 
 
 def convergence(runs: Sequence[Run], found: Sequence[Steadiness]) -> Figure:

@@ -348,6 +348,10 @@ def budget(found: Explanation, parts: Sequence[Spent]) -> Group:
     )
 
 
+_AVERAGES = {"lat": units.duration, "waf": units.ratio}
+"""How the variables of a steady state are written, but for rates."""
+
+
 def steady(
     all_runs: Sequence[Run], found: Sequence[Steadiness], criterion: Criterion | None
 ) -> Group:
@@ -364,7 +368,7 @@ def steady(
         if window is None:
             table.add_row(escape(run.name), str(len(one.points)), *["too few"] * 6)
             continue
-        average = units.duration if one.variable == "lat" else units.rate
+        average = _AVERAGES.get(one.variable, units.rate)
         end = average(one.last.average) if one.last else units.MISSING
         start = units.moment(window.points[0].start_s) if one.reached else "not steady"
         value = criterion.value(window) if criterion else window.deviation_share

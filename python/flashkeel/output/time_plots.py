@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from flashkeel import amplification
 from flashkeel._core import InputError
 from flashkeel.output import plots, units
 from flashkeel.output.plots import RUN_COLOURS, workload_kind
 from flashkeel.run import SMALL_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 
 _READS = ("read", "small_read")
 _COLUMNS, _ROWS = 200, 60
+_GROUPS = 100
+"""Into which windows are put together where one alone says little."""
 _LEGEND_LETTERS = 120
 """That a legend of small letters has room for, side by side."""
 
@@ -31,7 +36,7 @@ _DRIVES = ("-", "--", ":", "-.")
 
 
 def series(result: Result, latency_class: str | None = None) -> Figure:
-    """Return, over time, the IOPS of reads and writes, the latency of a class, and free blocks.
+    """Return, over time, IOPS, the latency of a class, write amplification, and free blocks.
 
     A line for each run, of free blocks for each of its drives; of a pool of seeds it is the first
     seed's. Without `latency_class` it is the first run's main one.
@@ -42,8 +47,8 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
     chosen = latency_class or result.runs[0].main_class()
     if chosen not in (*_READS, "write"):
         raise InputError(f"a time series has the latency of reads and writes, not of {chosen!r}")
-    figure = Figure(figsize=(10, 8), layout="constrained")
-    rates, latencies, blocks = figure.subplots(3, 1, sharex=True)
+    figure = Figure(figsize=(10, 10), layout="constrained")
+    rates, latencies, amplified, blocks = figure.subplots(4, 1, sharex=True)
     # A run that ends before its warm-up does has none.
     measured = [(run, table) for run in result.runs if len((table := run.series())["start_ns"])]
     if not measured:
@@ -64,6 +69,7 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
         _line(rates, middle, table["writes"] / window_s, **dotted)
         _line(latencies, middle, _known(table[f"{chosen}_mean_ns"]), **line)
         _line(latencies, middle, _known(table[f"{chosen}_max_ns"]), **dotted)
+        _line(amplified, *_amplification(table, start_s / scale, whole_s / scale), **line)
         # Behind a stack each drive has its own; devices that are no SSD have none.
         drives = list(filter(_FREE_BLOCKS.fullmatch, table))
         for drive, name in enumerate(drives):
@@ -80,19 +86,39 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
     figure.legend(
         handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize="small"
     )
-    figure.set_figheight(8 + 0.2 * (len(result.runs) // columns))
+    figure.set_figheight(10 + 0.2 * (len(result.runs) // columns))
     latencies.set_yscale("log")
     plots.latencies(latencies.yaxis)
     latencies.set_ylabel(f"{units.requests(chosen)}: mean\n(dotted: slowest)")
+    amplified.set_ylabel("write amplification")
+    amplified.set_ylim(bottom=0)
     blocks.set_ylabel("free blocks")
     if blocks.get_legend_handles_labels()[0]:
         blocks.legend(frameon=False, fontsize="small", ncols=4)
     blocks.set_xlabel(f"time ({unit})")
-    for axes in (rates, latencies, blocks):
+    for axes in (rates, latencies, amplified, blocks):
         axes.grid(alpha=0.3)
     which = plots.which_seed(result.runs)
     figure.suptitle(f"{result.title} ({workload_kind(result.runs)}{which})")
     return figure
+
+
+def _amplification(
+    table: Mapping[str, Any], start: np.ndarray[Any, Any], length: float
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return the middles of groups of windows, and the write amplification of each group.
+
+    Programs follow the writes that they are for, so one window alone says little.
+    """
+    import numpy as np
+
+    each = -(-len(start) // _GROUPS)
+    firsts = np.arange(0, len(start), each)
+    middle = start[firsts] + length * np.diff(np.append(firsts, len(start))) / 2
+    found = amplification.of_windows(table)
+    if found is None:
+        return middle, np.full(len(firsts), np.nan)
+    return middle, amplification.ratio(*(np.add.reduceat(part, firsts) for part in found))
 
 
 def heat(result: Result, run: str | None = None, latency_class: str = "read") -> Figure:

@@ -59,7 +59,8 @@ impl Ssd {
         vec![geometry.chips_per_channel; (geometry.chips() / geometry.chips_per_channel) as usize]
     }
 
-    /// Names of the gauges, in order.
+    /// Names of the gauges, in order. The last are no states but counts, named as in a
+    /// [`Report`]: from one reading to the next they tell of the time between.
     pub fn gauge_names() -> Vec<String> {
         // Garbage collection, which every device has, stands among the first.
         let names = ["free_blocks", "gc_active", "buffered_pages", "requests_in_device", "max_read_count"];
@@ -68,7 +69,9 @@ impl Ssd {
             active.chain(Ftl::gauges_of(task).iter().map(|gauge| gauge.name.into()))
         };
         let shares = Task::ALL.iter().map(|task| format!("share_{}_ppm", task.label()));
-        names.into_iter().map(String::from).chain(gauged_tasks().flat_map(of_task)).chain(shares).collect()
+        let names = names.into_iter().map(String::from);
+        let counted = ["host_bytes_written", "programmed_bytes", "erases"].map(String::from);
+        names.chain(gauged_tasks().flat_map(of_task)).chain(shares).chain(counted).collect()
     }
 
     /// Reads the gauges into `values`, in the order of
@@ -91,6 +94,8 @@ impl Ssd {
             values.extend(Ftl::gauges_of(task).iter().map(|gauge| self.gauge(gauge)));
         }
         values.extend(self.machine.dispatcher.arbiter().shares_ppm());
+        let Report { host_bytes_written, programmed_bytes, erases, .. } = self.report();
+        values.extend([host_bytes_written, programmed_bytes, erases]);
     }
 
     fn gauge(&self, gauge: &Gauge) -> u64 {

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from flashkeel import amplification
 from flashkeel.output import units
 from flashkeel.output.plots import which_seed
 from flashkeel.output.report.draw import Drawing, Scale, colour, latencies, stroke
@@ -187,6 +188,13 @@ def _rows(grid: _Grid, runs: Sequence[Run], classes: Sequence[str]) -> list[Row]
 
         return grid.each(of)
 
+    def amplified(table: dict[str, Any], places: Any) -> Values:  # noqa: ANN401
+        found = amplification.of_windows(table)
+        if found is None:
+            return [None] * grid.columns
+        written, programmed = (np.bincount(places, each, grid.columns) for each in found)
+        return _there(amplification.ratio(written, programmed), written)
+
     rows = [
         Row(
             f"latency of {units.requests(name)}: mean (dotted: slowest)",
@@ -206,6 +214,7 @@ def _rows(grid: _Grid, runs: Sequence[Run], classes: Sequence[str]) -> list[Row]
 
     both = ("reads", "writes")
     rows.append(Row(f"requests a second{most}", "count", rate(*both), peaks=peaks(rate, *both)))
+    rows.append(Row("write amplification", "count", grid.each(amplified)))
     several = any(_drives(table) > 1 for table in grid.tables if table is not None)
     of = ", fewest of any drive" if several else ""
     rows.append(Row(f"free blocks{of}", "count", gauge("free_blocks", np.min)))

@@ -3,7 +3,7 @@
 //! tabs. Times are in ns, us, ms or s, as their names end, or of a calendar where they do not say;
 //! `offset`, `bytes`, `length` and `size` are bytes, `lba` and `sectors` have 512.
 
-use crate::text::{Separator, lines};
+use crate::text::{Separator, lines, listed};
 
 /// Most columns up to the last that is read.
 pub(crate) const MOST: usize = 64;
@@ -22,7 +22,7 @@ pub(crate) enum Meaning {
 }
 
 /// Names without a unit, what they mean, and bytes of a whole one.
-const NAMES: [(&str, Meaning, u64); 14] = [
+const NAMES: [(&str, Meaning, u64); 21] = [
     ("operation", Meaning::Operation, 1),
     ("op", Meaning::Operation, 1),
     ("rw", Meaning::Operation, 1),
@@ -37,6 +37,13 @@ const NAMES: [(&str, Meaning, u64); 14] = [
     ("size_bytes", Meaning::Length, 1),
     ("sectors", Meaning::Length, SECTOR),
     ("device", Meaning::Device, 1),
+    ("device_id", Meaning::Device, 1),
+    ("volume", Meaning::Device, 1),
+    ("volume_id", Meaning::Device, 1),
+    ("disk", Meaning::Device, 1),
+    ("disk_id", Meaning::Device, 1),
+    ("lun", Meaning::Device, 1),
+    ("dev", Meaning::Device, 1),
 ];
 /// Names before a unit of time.
 const TIMES: [(&str, Meaning); 6] = [
@@ -97,7 +104,29 @@ pub(crate) fn meaning(name: &str) -> Option<(Meaning, Option<u64>)> {
     UNITS.iter().find_map(of_unit).or_else(of_calendar)
 }
 
-/// The column that is this, if there is one.
+/// The column that names the device: that of the name which says so most plainly, as a volume
+/// may lie beside the disk that it is on.
+pub(crate) fn device(names: &[String]) -> Option<Column> {
+    let plainly = |name: &str| NAMES.iter().position(|&(known, ..)| known == name);
+    let is_it = |name: &str| meaning(name).is_some_and(|(meaning, _)| meaning == Meaning::Device);
+    let found = names.iter().enumerate().filter(|(_, name)| is_it(name));
+    found.min_by_key(|(_, name)| plainly(name)).map(|(at, _)| Column { at, scale: Some(1) })
+}
+
+/// A note of the columns that nobody reads, if there are any.
+pub(crate) fn unread(names: &[String]) -> Option<String> {
+    let device = device(names).map(|column| column.at);
+    let is_unread = |(at, name): &(usize, &String)| match meaning(name) {
+        Some((Meaning::Device, _)) => Some(*at) != device,
+        // The last is the number of a row, as pandas writes it.
+        known => known.is_none() && !name.is_empty() && *name != "__index_level_0__",
+    };
+    let unread: Vec<&str> =
+        names.iter().enumerate().filter(is_unread).map(|(_, name)| name.as_str()).collect();
+    (!unread.is_empty()).then(|| format!("columns that are not read: {}", listed(unread.into_iter())))
+}
+
+/// The column that is this, and not the device, if there is one.
 ///
 /// # Errors
 /// A sentence where there are several.

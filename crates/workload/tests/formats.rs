@@ -60,6 +60,24 @@ fn columns_are_known_by_the_names_that_people_give_them() {
 }
 
 #[test]
+fn a_column_of_volumes_tells_them_apart_and_what_is_not_read_is_told() {
+    let rows = "vm1,a,0,R,8192,4096\nvm1,b,2,W,8192,4096\n";
+    for name in ["volume", "disk", "lun", "dev", "device_id", "Volume"] {
+        let path = file("named.csv", format!("vm,{name},time_ms,op,offset,size\n{rows}"));
+        let described = info(&Trace::new(path)).unwrap();
+        let devices: Vec<_> = described.devices.iter().map(|device| &*device.name).collect();
+        assert_eq!(devices, ["a", "b"], "{name}");
+        assert_eq!(described.notes, ["columns that are not read: vm"], "{name}");
+    }
+    // A device beside a disk that it is on.
+    let path = file("named.csv", format!("disk,device,time_ms,op,offset,size\n{rows}"));
+    let described = info(&Trace::new(path)).unwrap();
+    let devices: Vec<_> = described.devices.iter().map(|device| &*device.name).collect();
+    assert_eq!(devices, ["a", "b"]);
+    assert_eq!(described.notes, ["columns that are not read: disk"]);
+}
+
+#[test]
 fn vscsi_is_read_in_both_layouts() {
     let mut short = Vec::new();
     for (opcode, time_us) in [(0x28, 5), (0x12, 6), (0x8a, 8), (0x0a, 8), (0x88, 9)] {

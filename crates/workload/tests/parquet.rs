@@ -228,6 +228,28 @@ fn timestamps_count_in_their_own_unit() {
 }
 
 #[test]
+fn columns_of_the_names_that_text_knows_are_known_and_others_are_told() {
+    let columns = "REQUIRED INT32 Vol; REQUIRED INT64 Time_us; REQUIRED INT64 offset; REQUIRED INT64 size; \
+                   REQUIRED BYTE_ARRAY rw; REQUIRED BYTE_ARRAY Volume; REQUIRED INT64 __index_level_0__;";
+    let rows = [
+        Cells::Narrow(&[7; 3]),
+        Cells::Whole(&[0, 5, 10]),
+        Cells::Whole(&[0, 4096, 4096]),
+        Cells::Whole(&[4096; 3]),
+        Cells::Words(&["R", "R", "W"]),
+        Cells::Words(&["a", "b", "a"]),
+        Cells::Whole(&[0, 1, 2]),
+    ];
+    let described = info(&Trace::new(table(columns, &[&rows]))).unwrap();
+    assert_eq!(described.span_ns, 10_000);
+    assert_eq!(described.devices.iter().map(|device| &*device.name).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(described.notes, ["columns that are not read: vol"]);
+    let decimals = columns.replace("INT64 size", "DOUBLE size");
+    let refused = refusal(Trace::new(table(&decimals, &[])));
+    assert!(refused.contains("column size holds DOUBLE; it has to hold whole numbers"), "{refused}");
+}
+
+#[test]
 fn latencies_stand_in_columns_of_the_same_names_as_in_text() {
     let columns = "REQUIRED INT64 own_flash_ns; REQUIRED BYTE_ARRAY operation (UTF8); REQUIRED INT64 lba; \
                    REQUIRED INT32 Sectors; REQUIRED INT64 submitted_us; OPTIONAL INT64 latency_us;";

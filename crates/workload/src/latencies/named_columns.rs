@@ -8,7 +8,7 @@ use super::{LatencyLog, LatencyLogOptions, Served, of_chosen, served};
 use crate::calendar::calendar_ns;
 use crate::error::Pulse;
 use crate::input::Input;
-use crate::names::{Column, MOST, Meaning, find, header, meaning};
+use crate::names::{self, Column, MOST, Meaning, find, header, meaning};
 use crate::readers::{Devices, explain, named_operation};
 use crate::text::{Separator, quote, scaled, wrong_number};
 use crate::{Location, Stopped, WorkloadError};
@@ -34,7 +34,9 @@ pub(super) fn matches(head: &[u8]) -> bool {
 /// What is missing, where the first line names most of what is needed.
 pub(super) fn nearly(head: &[u8]) -> Option<String> {
     let (separator, names) = header(head)?;
-    let known = names.iter().filter(|name| meaning(name).is_some()).count();
+    // Other formats, too, name the device.
+    let is_known = |name: &&String| meaning(name).is_some_and(|(meaning, _)| meaning != Meaning::Device);
+    let known = names.iter().filter(is_known).count();
     Columns::of(separator, names).err().filter(|_| known > 3)
 }
 
@@ -70,7 +72,7 @@ impl Columns {
                         nothing can be scored"
                 .into());
         }
-        let device = find(Meaning::Device)?;
+        let device = names::device(&names);
         Ok(Columns { separator, names, operation, offset, length, submitted, completed, latency, device })
     }
 

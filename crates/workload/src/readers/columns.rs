@@ -87,7 +87,7 @@ fn by_names(head: &[u8]) -> Option<String> {
     let find = |wanted| names::find(&names, wanted).ok().flatten();
     let (time, operation) = (find(Meaning::Submitted)?, find(Meaning::Operation)?);
     let (offset, length) = (find(Meaning::Offset)?, find(Meaning::Length)?);
-    let device = find(Meaning::Device);
+    let device = names::device(&names);
     if [time, operation, offset, length].into_iter().chain(device).any(|column| column.at >= MOST_COLUMNS) {
         return None;
     }
@@ -137,10 +137,13 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
         Some(_) => table,
         None => options.asked(Table { latency: latency_by_names(input.head()), ..table }),
     };
+    // What somebody has described is read as they say.
+    let names = names::header(input.head()).filter(|_| options.columns.is_none());
+    let notes = names.and_then(|(_, names)| names::unread(&names)).into_iter().collect();
     if options.time_unit.is_some() {
-        return Ok(TableReader::boxed(input, table, Vec::new()));
+        return Ok(TableReader::boxed(input, table, notes));
     }
-    Ok(TableReader::described(input, table))
+    Ok(TableReader::described(input, table, notes))
 }
 
 /// The values of a description, each at most once.

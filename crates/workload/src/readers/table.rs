@@ -318,8 +318,8 @@ impl TableReader {
     }
 
     /// A reader of a table that somebody described, its unit too.
-    pub(super) fn described(input: Input, table: Table) -> Box<dyn Reader> {
-        let mut reader = Self::boxed(input, table, Vec::new());
+    pub(super) fn described(input: Input, table: Table, notes: Vec<String>) -> Box<dyn Reader> {
+        let mut reader = Self::boxed(input, table, notes);
         reader.is_unit_described = true;
         reader
     }

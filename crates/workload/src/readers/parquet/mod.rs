@@ -16,6 +16,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescPtr;
 
 use crate::input::{Compression, Input, Progress};
+use crate::names::{self, Meaning};
 use crate::readers::{DETECTION_LINES, Devices, Format, Reader, ReaderOptions, Record};
 use crate::text::listed;
 use crate::{Counts, Location, WorkloadError};
@@ -28,8 +29,9 @@ use rows::{Lane, Rows, Wrong};
 pub(crate) const COLUMNS: [&str; 5] = ["time_ns", "operation", "offset", "bytes", "device"];
 const NEEDED: usize = 4;
 const RESPONSE: &str = "latency_ns";
-/// What the columns that are needed are called too; times only where their type has a unit.
-const ALSO: [&[&str]; NEEDED] = [&["timestamp", "time"], &["op"], &["offset_bytes"], &["size", "length"]];
+/// What the columns mean, as far as names say it: those of text are known here, too.
+const MEANINGS: [Meaning; 5] =
+    [Meaning::Submitted, Meaning::Operation, Meaning::Offset, Meaning::Length, Meaning::Device];
 
 pub(super) const FORMAT: Format = Format {
     name: "parquet",
@@ -46,13 +48,20 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
     let refuse = |message: String| WorkloadError::file(&file, message);
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let names: Vec<String> = schema.columns().iter().map(|column| column.path().string()).collect();
-    let mut chosen = Vec::new();
-    for (at, wanted) in COLUMNS.into_iter().enumerate() {
-        let is_also = |index: &usize| {
-            let also = ALSO.get(at).is_some_and(|known| known.contains(&names[*index].as_str()));
-            also && (at > 0 || is_timestamp(&schema.column(*index)))
+    let lower: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
+    let (mut chosen, mut notes) = (Vec::new(), Vec::from_iter(names::unread(&lower)));
+    let mut time_ns = 1;
+    for (at, (wanted, meaning)) in COLUMNS.into_iter().zip(MEANINGS).enumerate() {
+        let is_also = |index: &usize| match names::meaning(&lower[*index]) {
+            // Of a time the unit is in its name or in its type.
+            Some((Meaning::Submitted, None)) => at == 0 && is_timestamp(&schema.column(*index)),
+            Some((found, scale)) => found == meaning && (at == 0 || scale == Some(1)),
+            None => false,
         };
-        let index = names.iter().position(|name| name == wanted);
+        let index = match meaning {
+            Meaning::Device => names::device(&lower).map(|column| column.at),
+            _ => names.iter().position(|name| name == wanted),
+        };
         let Some(index) = index.or_else(|| (0..names.len()).find(is_also)) else {
             if at >= NEEDED {
                 continue;
@@ -66,7 +75,16 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
             return Err(refuse(message));
         };
         let column = schema.column(index);
-        check(wanted, &column).map_err(refuse)?;
+        check(wanted, &names[index], &column).map_err(refuse)?;
+        if at == 0 {
+            let by_name = names::meaning(&lower[index]).and_then(|(_, scale)| scale);
+            let by_type = unit_ns(&column).filter(|&ns| ns > 1);
+            let name = &names[index];
+            notes.extend(
+                by_type.map(|ns| format!("{name} holds timestamps, a whole one of which is {}", Span(ns))),
+            );
+            time_ns = by_type.or(by_name).unwrap_or(1);
+        }
         chosen.push((wanted, index, column));
     }
     let has_devices = chosen.len() > NEEDED;
@@ -74,11 +92,10 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
     let response = names
         .iter()
         .position(|name| options.responses && name == RESPONSE)
-        .filter(|&index| check(RESPONSE, &schema.column(index)).is_ok());
+        .filter(|&index| check(RESPONSE, RESPONSE, &schema.column(index)).is_ok());
     if let Some(index) = response {
         chosen.push((RESPONSE, index, schema.column(index)));
     }
-    let time_ns = chosen.first().and_then(|(_, _, time)| unit_ns(time)).unwrap_or(1);
     let rows_in_all = u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
     let devices = if has_devices { Devices::default() } else { Devices::single() };
     Ok(Box::new(Parquet {
@@ -99,6 +116,7 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
         devices,
         name: String::new(),
         time_ns,
+        notes,
     }))
 }
 
@@ -149,19 +167,19 @@ fn is_timestamp(column: &ColumnDescPtr) -> bool {
 }
 
 /// Refuses a column of a type that it cannot have.
-fn check(name: &str, column: &ColumnDescPtr) -> Result<(), String> {
+fn check(wanted: &str, name: &str, column: &ColumnDescPtr) -> Result<(), String> {
     if column.max_rep_level() > 0 {
         return Err(format!("column {name} is nested; it has to have one value in a row"));
     }
     let physical = column.physical_type();
-    let is_right = match name {
+    let is_right = match wanted {
         "operation" => physical == Type::BYTE_ARRAY,
         "device" => matches!(physical, Type::BYTE_ARRAY | Type::INT32 | Type::INT64),
         _ => matches!(physical, Type::INT32 | Type::INT64),
     };
-    let wanted = if name == "operation" { "text" } else { "whole numbers" };
+    let needed = if wanted == "operation" { "text" } else { "whole numbers" };
     let is_meant = match unit_ns(column) {
-        Some(unit_ns) => unit_ns == 1 || name == "time_ns",
+        Some(unit_ns) => unit_ns == 1 || wanted == "time_ns",
         None => physical == Type::BYTE_ARRAY,
     };
     if is_right && !is_meant {
@@ -171,7 +189,7 @@ fn check(name: &str, column: &ColumnDescPtr) -> Result<(), String> {
         };
         return Err(format!("column {name} holds {meant}; it has to hold whole numbers"));
     }
-    is_right.then_some(()).ok_or_else(|| format!("column {name} holds {physical}; it has to hold {wanted}"))
+    is_right.then_some(()).ok_or_else(|| format!("column {name} holds {physical}; it has to hold {needed}"))
 }
 
 /// Refuses an index that points out of the file, which the library takes for granted.
@@ -230,6 +248,7 @@ struct Parquet {
     name: String,
     /// What a whole one of the times is.
     time_ns: u64,
+    notes: Vec<String>,
 }
 
 impl Parquet {
@@ -343,7 +362,6 @@ impl Reader for Parquet {
     }
 
     fn notes(&self) -> Vec<String> {
-        let note = || format!("time_ns holds timestamps, a whole one of which is {}", Span(self.time_ns));
-        (self.time_ns > 1).then(note).into_iter().collect()
+        self.notes.clone()
     }
 }

@@ -102,6 +102,35 @@ fn what_a_window_takes_is_counted_in_pages_of_its_own_drive() {
     assert_eq!(seen.mirror["windows_ended_early"], 0, "{}", seen.mirror);
 }
 
+/// Copies over software that keeps windows, which counts large writes apart from what it holds.
+fn seen_over_software(window: &str) -> Seen {
+    let copy = format!("{{windowed={{device={{ssd={{}}}},window={{{window}}}}}}}");
+    seen(&[
+        ("device.window", "none"),
+        ("device.sets", "1"),
+        ("stack.devices.0.mirror.devices", &format!("[{copy},{copy}]")),
+        ("workload.requests", "6000"),
+        ("workload.source.block_sizes", "[\"128KiB\"]"),
+        ("workload.source.arrivals.iops", "400"),
+    ])
+}
+
+#[test]
+fn large_writes_that_windows_let_pass_take_no_room_of_what_is_held() {
+    // Some 120 of them a second come to a room for eight.
+    let free = seen_over_software("time_maximum=\"1s\",held=\"1MiB\"");
+    assert!(free.mirror["windows_begun"].as_u64() > Some(10), "{}", free.mirror);
+    assert_eq!(free.mirror["changes_held_for_windows"], 0, "{}", free.mirror);
+    assert_eq!(free.window_ns, 0);
+}
+
+#[test]
+fn large_writes_that_windows_have_no_count_for_wait_and_end_none() {
+    let counted = seen_over_software("time_maximum=\"1s\",held=\"1MiB\",writes=64");
+    assert!(counted.mirror["changes_held_for_windows"].as_u64() > Some(10), "{}", counted.mirror);
+    assert_eq!(counted.mirror["windows_ended_early"], 0, "{}", counted.mirror);
+}
+
 #[test]
 fn a_copy_that_is_alone_keeps_its_window_and_no_write_waits_for_another() {
     let plan =

@@ -186,10 +186,11 @@ impl Mirror {
         if self.resync.singly.contains(&range.start) {
             range.end = range.start + 1;
         }
-        let time = rate.time_for(range.len() as u64 * LOGICAL_PAGE_BYTES);
+        let bytes = range.len() as u64 * LOGICAL_PAGE_BYTES;
+        let time = rate.time_for(bytes);
         let (present, valid) = (self.agreement.present(), self.agreement.valid(range.start));
         let is_hurried = std::mem::take(&mut self.resync.is_hurried);
-        if !is_hurried && self.windowing.holds(now, present, present & !valid, range.len() as u64) {
+        if !is_hurried && self.windowing.holds(now, present, present & !valid, bytes) {
             // It waits as a write of the host's does.
             self.resync.next = now + time.max(SHORTEST_RETRY);
             return;

@@ -2,8 +2,8 @@
 //! nobody gives one more writes than its window promises to take.
 
 use flashkeel_engine::{
-    Answer, Command, Event, LOGICAL_PAGE_SECTORS, Limits, Notice, Operation, Outbox, Refusal, Request,
-    RequestId, Span, Time, Wake, Window,
+    Answer, Command, Event, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Limits, Notice, Operation, Outbox,
+    Refusal, Request, RequestId, Span, Time, Wake, Window,
 };
 
 use super::homes::Home;
@@ -35,6 +35,36 @@ enum Phase {
     Deaf,
 }
 
+/// What a device takes in a deterministic window, in pages of 4 KiB; `None` for any number.
+#[derive(Clone, Copy, Debug, Default)]
+struct Room {
+    left: Option<u64>,
+    /// In a whole window.
+    promised: Option<u64>,
+}
+
+impl Room {
+    /// Whether the next window has room for so many pages, and this one has not.
+    fn lacks(&self, pages: u64) -> bool {
+        self.left.is_some_and(|left| left < pages) && self.promised.is_some_and(|promised| pages <= promised)
+    }
+}
+
+/// What a copy takes in its deterministic window.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rooms {
+    writes: Room,
+    /// For writes of more bytes, where the device counts them apart from others.
+    large: Room,
+    large_above: Option<u64>,
+}
+
+impl Rooms {
+    fn of(&mut self, bytes: u64) -> &mut Room {
+        if self.large_above.is_some_and(|above| bytes > above) { &mut self.large } else { &mut self.writes }
+    }
+}
+
 /// The windows of all copies.
 #[derive(Clone)]
 pub(super) struct Windowing {
@@ -45,10 +75,8 @@ pub(super) struct Windowing {
     /// Reads with each; where it drains, those that it is waited for.
     reads: [u32; MOST],
     waited_for: [u32; MOST],
-    /// Pages of 4 KiB that may be written in the deterministic window of each, and in a
-    /// whole one.
-    writes_left: [Option<u64>; MOST],
-    writes_promised: [Option<u64>; MOST],
+    /// What may be written in the deterministic window of each.
+    rooms: [Rooms; MOST],
     /// When something is to be decided.
     due: Time,
     /// Not before this is a copy that could not end its rest asked again.
@@ -76,8 +104,7 @@ impl Windowing {
             phases: [Phase::Resting(Time::ZERO); MOST],
             reads: [0; MOST],
             waited_for: [0; MOST],
-            writes_left: [None; MOST],
-            writes_promised: [None; MOST],
+            rooms: [Rooms::default(); MOST],
             retry_at: Time::ZERO,
             refused_since: None,
             has_begun: false,
@@ -103,10 +130,10 @@ impl Windowing {
         (0..MOST).filter(|&copy| is_in(self.phases[copy])).fold(0, |copies, copy| copies | 1 << copy)
     }
 
-    /// Whether a write of so many pages to these copies has to wait until another copy has
+    /// Whether a write of so many bytes to these copies has to wait until another copy has
     /// begun a window. One that is larger than a whole window takes does not, and none waits
     /// for ever for a copy that cannot begin, or where only one is `present`.
-    pub fn holds(&self, now: Time, present: u8, copies: u8, pages: u64) -> bool {
+    pub fn holds(&self, now: Time, present: u8, copies: u8, bytes: u64) -> bool {
         let is_alone = present.count_ones() == 1;
         if is_alone || self.refused_since.is_some_and(|since| since + PATIENCE <= now) {
             return false;
@@ -114,8 +141,8 @@ impl Windowing {
         let is_bound = |phase| matches!(phase, Phase::Deterministic(_) | Phase::Draining(..));
         self.turns.is_some()
             && each(copies & self.copies_in(is_bound)).any(|copy| {
-                self.writes_left[copy].is_some_and(|left| left < pages)
-                    && self.writes_promised[copy].is_some_and(|promised| pages <= promised)
+                let mut rooms = self.rooms[copy];
+                rooms.of(bytes).lacks(bytes / LOGICAL_PAGE_BYTES)
             })
     }
 
@@ -124,9 +151,9 @@ impl Windowing {
     pub fn given(&mut self, copy: usize, request: &Request) {
         self.reads[copy] += u32::from(request.operation == Operation::Read);
         if request.operation == Operation::Write
-            && let Some(left) = &mut self.writes_left[copy]
+            && let Some(left) = &mut self.rooms[copy].of(request.bytes()).left
         {
-            *left = left.saturating_sub(u64::from(request.sectors) / LOGICAL_PAGE_SECTORS);
+            *left = left.saturating_sub(request.bytes() / LOGICAL_PAGE_BYTES);
         }
     }
 
@@ -187,7 +214,7 @@ impl Windowing {
                 let standing: Vec<Standing> = each(present)
                     .filter_map(|copy| {
                         let Phase::Deterministic(since) = self.phases[copy] else { return None };
-                        Some(Standing { copy, since, writes_left: self.writes_left[copy] })
+                        Some(Standing { copy, since, writes_left: self.rooms[copy].writes.left })
                     })
                     .collect();
                 let is_draining = |phase| matches!(phase, Phase::Draining(..));
@@ -230,7 +257,7 @@ impl Windowing {
                 Window::Deterministic => Phase::Asked,
                 Window::NonDeterministic => Phase::Resting(now),
             };
-            (self.writes_left[copy], self.writes_promised[copy]) = (None, None);
+            self.rooms[copy] = Rooms::default();
         }
         if said.iter().any(|(_, window)| *window == Window::NonDeterministic) {
             self.due = now + rest;
@@ -300,11 +327,14 @@ impl Mirror {
                     }
                     let reading = |name: &str| {
                         let name = format!("set{set}_{name}");
-                        let found = readings.iter().find(|(other, _)| *other == name);
-                        found.map(|(_, pages)| pages * self.windowing.pages_each[device])
+                        readings.iter().find(|(other, _)| *other == name).map(|&(_, value)| value)
                     };
-                    self.windowing.writes_left[copy] = reading("writes_estimate");
-                    self.windowing.writes_promised[copy] = reading("writes_typical");
+                    let pages = |name| Some(reading(name)? * self.windowing.pages_each[device]);
+                    self.windowing.rooms[copy] = Rooms {
+                        writes: Room { left: pages("writes_estimate"), promised: pages("writes_typical") },
+                        large: Room { left: reading("direct_estimate"), promised: reading("direct_typical") },
+                        large_above: reading("direct_above_bytes"),
+                    };
                 }
             }
             _ => {}
@@ -335,7 +365,8 @@ impl Mirror {
                 let Some(copy) = self.homes.at(device, set) else { return true };
                 self.report.windows_ended_early += 1;
                 self.windowing.phases[copy] = Phase::Resting(now);
-                self.windowing.writes_left[copy] = None;
+                self.windowing.rooms[copy].writes.left = None;
+                self.windowing.rooms[copy].large.left = None;
             }
             Event::WindowWarning(..) => {}
             Event::TurnBegan(_) | Event::WornOut => return false,

@@ -79,8 +79,7 @@ impl Mirror {
         }
         let present = self.agreement.present();
         let copies = if destination.single != 0 { destination.single } else { present };
-        let pages = u64::from(request.sectors) / LOGICAL_PAGE_SECTORS;
-        others_wait || self.windowing.holds(now, present, copies, pages)
+        others_wait || self.windowing.holds(now, present, copies, request.bytes())
     }
 
     #[expect(clippy::too_many_arguments, reason = "the request, where it lies, and who serves it")]

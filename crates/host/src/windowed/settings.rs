@@ -22,8 +22,9 @@ pub struct WindowSettings {
     pub writes: Option<u64>,
     /// Most that is held back; more ends the window. A trim counts as a page.
     pub held: Bytes,
-    /// Longest time that a deterministic window lasts, and so the longest that a change is
-    /// held back; at least 1 us and at most 1 h.
+    /// Longest time that a deterministic window lasts, at least 1 us and at most 1 h. Changes are
+    /// held back so long, and before it while it is prepared: until all that is under way has
+    /// ended and `settle` is over.
     pub time_maximum: Span,
     /// How long the last change must be over before a deterministic window begins: time for
     /// what the device does about it by itself; at most 1 h.

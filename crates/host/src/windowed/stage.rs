@@ -270,17 +270,18 @@ impl Windowed {
     }
 
     /// What a host reads back, as of an SSD whose windows are commanded: `writes` is what may
-    /// be given to it without an end of the window, in pages as the device prefers them, and
-    /// `direct` what of it may be large, in pages of 4 KiB.
+    /// be given to it without an end of the window, in pages as the device prefers them, but
+    /// for writes of more than `direct_above`: these are `direct`, in pages of 4 KiB.
     fn readings(&self, now: Time) -> Vec<(String, u64)> {
         let unit = u64::from(self.limits.preferred_sectors) * SECTOR_BYTES;
-        let WindowSettings { held, writes, time_maximum, .. } = self.settings;
+        let WindowSettings { held, writes, time_maximum, direct_above, .. } = self.settings;
         let is_deterministic = self.is_deterministic();
         let readings = [
             ("deterministic", Some(u64::from(is_deterministic))),
             ("set0_status", Some(if is_deterministic { 1 } else { 2 })),
             ("set0_writes_typical", Some(held.0 / unit)),
             ("set0_writes_estimate", Some((held.0 - self.held_bytes) / unit)),
+            ("set0_direct_above_bytes", Some(direct_above.0)),
             ("set0_direct_typical", writes),
             ("set0_direct_estimate", if is_deterministic { self.writes_left } else { writes }),
             ("set0_time_maximum_ns", Some(time_maximum.0)),

@@ -143,9 +143,10 @@ impl Tier {
         self.give_lower(now, piece, &below, outbox);
     }
 
-    /// Whether the lower keeps a write only when it is flushed, or forces unit access.
+    /// Whether the lower keeps a write only when it is flushed, or forces unit access, and the
+    /// upper would have kept it.
     pub(super) fn must_force(&self) -> bool {
-        self.lower_durable == Durable::Flushed
+        self.lower_durable == Durable::Flushed && self.upper_durable != Durable::Never
     }
 
     /// Which device has the newest acknowledged copy of what is at `from`, where, and how many

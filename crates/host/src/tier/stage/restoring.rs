@@ -3,7 +3,7 @@
 //! begins without clean copies.
 
 use flashkeel_engine::{
-    Arena, LOGICAL_PAGE_SECTORS, Lba, Operation, Outbox, PageBytes, Payload, Request, Time,
+    Arena, Durable, LOGICAL_PAGE_SECTORS, Lba, Operation, Outbox, PageBytes, Payload, Request, Time,
 };
 
 use super::{Piece, Tier, background};
@@ -69,7 +69,7 @@ impl Tier {
         outbox: &mut Outbox,
     ) {
         let lba = Lba(u64::from(page) * LOGICAL_PAGE_SECTORS);
-        let fua = self.must_force();
+        let fua = self.lower_durable == Durable::Flushed;
         let write = Request { fua, ..background(Operation::Write, lba, LOGICAL_PAGE_SECTORS, payload) };
         let piece = Piece::Restored { page, frame, payload };
         match frame {

@@ -180,7 +180,10 @@ fn beyond_their_counts_hosts_read_the_copy_that_does_its_background_work() {
 fn what_cannot_be_shared_is_refused_with_its_key() {
     let share =
         |keys: &str| format!("[{{ coordinator = {{ device = {{ ssd = {{}} }}, share = {{ {keys} }} }} }}]");
-    let refused: [(&[(&str, &str)], &str); 17] = [
+    let exact = "coordinator={device={ssd={}},share={count=100,demand=\"exact\"}}";
+    let in_turn = "[{coordinator={device={mirror={devices=[{ssd={}},{ssd={}}],read=\"window\",\
+                   windows={policy=\"alternate\",rest=\"10ms\"}}},share={count=10,message_delay=\"5ms\"}}}]";
+    let refused: [(&[(&str, &str)], &str); 21] = [
         (&[("stack.devices.0.coordinator.share.count", "0")], "share.count: is 0; a window"),
         (
             &[("stack.devices.0.coordinator.share.count", "1000000")],
@@ -222,6 +225,24 @@ fn what_cannot_be_shared_is_refused_with_its_key() {
         (
             &[("stack.devices.0.coordinator.share.message_delay", "\"2h\"")],
             "message_delay: is 2h; at most 1h",
+        ),
+        (&[("stack.devices", in_turn)], "message_delay: is 5ms, so that a window of 10ms is over"),
+        (
+            &[("stack.devices", &format!("[{{{exact}}},{{{exact}}}]"))],
+            "devices.0.coordinator: a coordinator in it foresees all reads of its hosts",
+        ),
+        (
+            &[(
+                "stack.devices",
+                &format!(
+                    "[{{tier={{preset=\"base\",upper={{dram={{capacity=\"64MiB\"}}}},lower={{{exact}}}}}}}]"
+                ),
+            )],
+            "lower: a coordinator in it foresees all reads of its hosts",
+        ),
+        (
+            &[("stack.devices", &format!("[{{mirror={{devices=[{{{exact}}},{{{exact}}}]}}}}]"))],
+            "devices.0: a coordinator in it foresees all reads of its hosts",
         ),
         (&[("stack.devices", &share("rest = \"5ms\""))], "rest: is given, but without count nobody"),
         (

@@ -300,6 +300,49 @@ fn kinds_of_device_nest_and_every_part_reports() {
 }
 
 #[test]
+fn a_scheduler_within_another_device_knows_the_tenants() {
+    let tenant = |name: &str, priority: &str| {
+        format!(
+            "[[stack.tenants]]\nname = \"{name}\"\npriority = \"{priority}\"\n\
+             workload = {{ requests = 4000, source = {{ policy = \"synthetic\", read_fraction = 1.0 }}, \
+             pacing = {{ policy = \"closed\", depth = 32 }} }}\n"
+        )
+    };
+    let document = format!(
+        "{DEVICE}[[stack.devices]]\nnetwork.device.stack = {{ scheduler = \"weighted-round-robin\", depth = 2, \
+         devices = [{{ ssd = {{}} }}] }}\n{}{}",
+        tenant("first", "urgent"),
+        tenant("last", "low")
+    );
+    let outcome = outcome(&document, &[], 1);
+    let mean = |index: usize| {
+        let summary = serde_json::to_value(&outcome.tenants[index].summary).expect("a summary");
+        summary["read"]["mean_ns"].as_f64().expect("a number")
+    };
+    assert!(mean(0) * 1.5 < mean(1), "{} and {} ns", mean(0), mean(1));
+}
+
+#[test]
+fn what_memory_writes_back_is_not_forced_to_flash() {
+    let workload = WORKLOAD.replace("read_fraction = 0.5", "read_fraction = 0.0");
+    let programmed = |devices: &str| {
+        let device = DEVICE.replace("\"256KiB\"", "\"256KiB\", volatile = true");
+        let document = format!("{device}{workload}[[stack.devices]]\n{devices}\n");
+        let sets = [("workload.requests", "4000"), ("workload.duration", "10s")];
+        let outcome = outcome(&document, &sets, 1);
+        let stack = outcome.stack.expect("a stack");
+        let ssd = &stack["ssds"]["0"];
+        let of = |key: &str| ssd[key].as_f64().expect("a number");
+        of("programmed_bytes") / of("host_bytes_written")
+    };
+    let (alone, memory) = (
+        programmed("ssd = {}"),
+        programmed("tier = { preset = \"base\", upper.dram.capacity = \"4MiB\", lower.ssd = {} }"),
+    );
+    assert!(memory < 1.3 * alone, "{memory} for {alone}");
+}
+
+#[test]
 fn nested_devices_are_refused_at_their_own_place() {
     let kinds = DeviceKind::NAMES.join(", ");
     let unknown = format!(

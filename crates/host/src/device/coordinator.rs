@@ -27,17 +27,30 @@ impl CoordinatorConfig {
     fn windows(&self, size: &Size) -> Result<Windows, String> {
         match size {
             _ if self.share.count.is_none() => Ok(Windows::Clock),
-            Size { windows: HasWindows::InTurn, .. } => Ok(Windows::InTurn),
+            Size { windows: HasWindows::InTurn(_), .. } => Ok(Windows::InTurn),
             Size { windows: HasWindows::Commanded, sets: 1, .. } => Ok(Windows::Commanded),
             Size { windows: HasWindows::Commanded, .. } => {
                 Err("device: it has several NVM sets; put a mirror over them, or leave one".into())
             }
             Size { windows: HasWindows::None, .. } => {
                 Err("device: it has no deterministic windows to share out; an SSD \
-                 has with window = \"commanded\", a mirror with windows = \"alternate\" and read = \"window\""
+                 has with window = \"commanded\", any device as { windowed = { device = … } }, a mirror with windows = \
+                 \"alternate\" and read = \"window\""
                     .into())
             }
         }
+    }
+
+    /// Refuses windows that are over before hosts hear of them.
+    fn hears_in_time(&self, window: Span) -> Result<(), String> {
+        let delay = self.share.message_delay;
+        if window > Span(delay.0.saturating_mul(2)) || self.share.has_minimum() {
+            return Ok(());
+        }
+        Err(format!(
+            "share.message_delay is {delay}, so that a window of {window} is over when its hosts hear what they \
+             were given, and without a minimum none reads in it"
+        ))
     }
 }
 
@@ -64,13 +77,12 @@ impl Build for CoordinatorConfig {
         if windows == Windows::Commanded {
             let (window, rest) = self.share.windows();
             size.has_time_to_erase("share.rest", rest)?;
-            let delay = self.share.message_delay;
-            if window <= Span(delay.0.saturating_mul(2)) && !self.share.has_minimum() {
-                return Err(format!(
-                    "share.message_delay is {delay}, so that a window of {window} is over when its hosts hear what \
-                     they were given, and without a minimum none reads in it"
-                ));
-            }
+            self.hears_in_time(window)?;
+        }
+        if let HasWindows::InTurn(turn) = size.windows
+            && windows == Windows::InTurn
+        {
+            self.hears_in_time(turn)?;
         }
         if let Some(rate) = size.reads_per_s.filter(|_| windows == Windows::Commanded) {
             let (window, _) = self.share.windows();

@@ -99,6 +99,7 @@ impl Build for MirrorConfig {
                     self.windows.name()
                 ));
             }
+            size.gets_all_reads(&key)?;
             if let Some(turns) = self.windows.policy().build() {
                 size.has_time_to_erase("windows.rest", turns.rest())?;
             }
@@ -146,7 +147,10 @@ impl Build for MirrorConfig {
             is_volatile: lost(|size| size.is_volatile),
             in_memory: lost(|size| size.in_memory),
             takes_pages: true,
-            windows: if read.needs_windows() { HasWindows::InTurn } else { HasWindows::None },
+            windows: match self.windows.policy().build() {
+                Some(turns) if read.needs_windows() => HasWindows::InTurn(turns.rest()),
+                _ => HasWindows::None,
+            },
             needs_drives: !self.ranges.is_empty() && sizes.iter().any(|size| size.needs_drives),
             ..Size::over(&sizes)
         })

@@ -90,8 +90,9 @@ pub enum HasWindows {
     None,
     /// Of each NVM set, by command.
     Commanded,
-    /// Of one copy after the other, by themselves: it is told when one begins.
-    InTurn,
+    /// Of one copy after the other, by themselves: it is told when one begins, and no sooner
+    /// than after this time comes the next.
+    InTurn(Span),
 }
 
 impl Size {
@@ -118,6 +119,21 @@ impl Size {
             )),
             None => Ok(()),
         }
+    }
+
+    /// Refuses a part of whatever is here, given at `key`, if a coordinator in it has to know
+    /// what hosts read, but gets only what is left of that by the other parts.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    pub fn gets_all_reads(&self, key: &str) -> Result<(), String> {
+        if !self.foresees {
+            return Ok(());
+        }
+        Err(format!(
+            "{key}: a coordinator in it foresees all reads of its hosts (demand = \"exact\"), but some go \
+             elsewhere; use demand = \"smoothed\""
+        ))
     }
 
     /// Of something put together of others, but for its sectors: none yet.

@@ -74,6 +74,9 @@ impl StackConfig {
             if let Some(depth) = size.queue_depth.filter(|&depth| self.depth > depth) {
                 return Err(format!("depth is {}, but device {index} takes {depth} at most", self.depth));
             }
+            if self.devices.len() > 1 {
+                size.gets_all_reads(&format!("devices.{index}.{}", device.name()))?;
+            }
             sizes.push(size);
         }
         let sectors: Vec<u64> = sizes.iter().map(|size| size.sectors).collect();
@@ -126,7 +129,8 @@ impl StackConfig {
     /// # Errors
     /// As for [`Build::build`].
     pub fn layered(&self, seed: u64, maker: &mut Maker<'_>) -> Result<HostStack, Unmade> {
-        let claims = self.claims();
+        // Within another device schedulers know who shares that.
+        let claims = maker.claims().to_vec();
         let (mut limits, mut children) = (Vec::new(), Vec::new());
         for (index, device) in self.devices.iter().enumerate() {
             let seed = seed_of(seed, "device", index);
@@ -140,9 +144,10 @@ impl StackConfig {
             children.push(Stack::new(Scheduling::new(order, depth), vec![device]));
         }
         let sizes: Vec<u64> = limits.iter().map(|each| each.sectors).collect();
-        let volumes = self.volumes.policy().build(&sizes, claims.len())?;
+        let tenants = self.claims().len();
+        let volumes = self.volumes.policy().build(&sizes, tenants)?;
         let urgency = self.urgency.policy().build(sizes.len())?;
-        Ok(Stack::new(VolumeManager::new(volumes, urgency, &limits, claims.len()), children))
+        Ok(Stack::new(VolumeManager::new(volumes, urgency, &limits, tenants), children))
     }
 }
 

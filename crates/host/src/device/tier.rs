@@ -166,6 +166,8 @@ impl Build for TieredConfig {
         self.ratings.validate().map_err(|message| format!("ratings.{message}"))?;
         let upper = self.upper.check().map_err(|message| format!("upper.{message}"))?;
         let lower = self.lower.check().map_err(|message| format!("lower.{message}"))?;
+        upper.gets_all_reads("upper")?;
+        lower.gets_all_reads("lower")?;
         self.ratings_of(upper.sectors, lower.sectors)?;
         self.check_policies(upper, lower)?;
         // What the upper only has a copy of is not lost with it.

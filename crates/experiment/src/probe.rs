@@ -14,8 +14,8 @@ use crate::{Error, Opened, Target, real};
 /// time is not determined.
 ///
 /// # Errors
-/// [`Error::Input`] if it is too small, or no longer what it was when the probe began;
-/// [`Error::Interrupted`] if `progress` stops the probe.
+/// [`Error::Input`] if it is too small, or simulated and worn out; [`Error::Failure`] if it is real, and
+/// fails or goes away; [`Error::Interrupted`] if `progress` stops the probe.
 pub fn probe(
     target: &Target,
     seed: u64,
@@ -43,10 +43,5 @@ pub fn probe(
         }
         ProbeError::Stuck | ProbeError::Unheard => Error::Failure(error.to_string()),
     });
-    let has_failed = || world.as_ref().is_some_and(|world| world.fault().is_some());
-    real::end(world.as_ref(), found).map_err(|error| match error {
-        // A drive that fails is not what was to be probed, as where it is simulated and worn out.
-        Error::Failure(why) if has_failed() => Error::Input(why),
-        error => error,
-    })
+    real::end(world.as_ref(), found)
 }

@@ -194,7 +194,7 @@ fn a_file_that_changes_while_it_is_probed_is_said() {
             }
             ControlFlow::Continue(())
         });
-        let Err(Error::Input(why)) = found else { panic!("{folder}: {found:?}") };
+        let Err(Error::Failure(why)) = found else { panic!("{folder}: {found:?}") };
         assert!(why.contains(words) && why.contains(" bytes were written to "), "{why}");
     }
 }

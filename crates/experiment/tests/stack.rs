@@ -301,18 +301,10 @@ fn kinds_of_device_nest_and_every_part_reports() {
 
 #[test]
 fn a_scheduler_within_another_device_knows_the_tenants() {
-    let tenant = |name: &str, priority: &str| {
-        format!(
-            "[[stack.tenants]]\nname = \"{name}\"\npriority = \"{priority}\"\n\
-             workload = {{ requests = 4000, source = {{ policy = \"synthetic\", read_fraction = 1.0 }}, \
-             pacing = {{ policy = \"closed\", depth = 32 }} }}\n"
-        )
-    };
+    let tenants = TENANTS.replace("weight = 300", "priority = \"urgent\"").replace("= 0.0", "= 1.0");
     let document = format!(
-        "{DEVICE}[[stack.devices]]\nnetwork.device.stack = {{ scheduler = \"weighted-round-robin\", depth = 2, \
-         devices = [{{ ssd = {{}} }}] }}\n{}{}",
-        tenant("first", "urgent"),
-        tenant("last", "low")
+        "{DEVICE}{WORKLOAD}[[stack.devices]]\nnetwork.device.stack = {{ scheduler = \"weighted-round-robin\", \
+         depth = 2, devices = [{{ ssd = {{}} }}] }}\n{tenants}"
     );
     let outcome = outcome(&document, &[], 1);
     let mean = |index: usize| {
@@ -325,20 +317,14 @@ fn a_scheduler_within_another_device_knows_the_tenants() {
 #[test]
 fn what_memory_writes_back_is_not_forced_to_flash() {
     let workload = WORKLOAD.replace("read_fraction = 0.5", "read_fraction = 0.0");
-    let programmed = |devices: &str| {
-        let device = DEVICE.replace("\"256KiB\"", "\"256KiB\", volatile = true");
+    let device = DEVICE.replace("\"256KiB\"", "\"256KiB\", volatile = true");
+    let amplified = |devices: &str| {
         let document = format!("{device}{workload}[[stack.devices]]\n{devices}\n");
-        let sets = [("workload.requests", "4000"), ("workload.duration", "10s")];
-        let outcome = outcome(&document, &sets, 1);
-        let stack = outcome.stack.expect("a stack");
-        let ssd = &stack["ssds"]["0"];
-        let of = |key: &str| ssd[key].as_f64().expect("a number");
-        of("programmed_bytes") / of("host_bytes_written")
+        let found = outcome(&document, &[("workload.requests", "4000"), ("workload.duration", "10s")], 1);
+        found.stack.expect("a stack")["ssds"]["0"]["waf"].as_f64().expect("a number")
     };
-    let (alone, memory) = (
-        programmed("ssd = {}"),
-        programmed("tier = { preset = \"base\", upper.dram.capacity = \"4MiB\", lower.ssd = {} }"),
-    );
+    let memory = "tier = { preset = \"base\", upper.dram.capacity = \"4MiB\", lower.ssd = {} }";
+    let (alone, memory) = (amplified("ssd = {}"), amplified(memory));
     assert!(memory < 1.3 * alone, "{memory} for {alone}");
 }
 

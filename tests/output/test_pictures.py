@@ -74,7 +74,8 @@ def test_blame_counts_the_requests_of_each_run_and_names_what_is_there(small_res
 
 
 def test_a_series_has_a_line_for_each_run(small_result):
-    rates, latencies, blocks = small_result.plot("series").axes
+    rates, latencies, amplified, blocks = small_result.plot("series").axes
+    assert len(amplified.get_lines()) == 2
     assert len(rates.get_lines()) == len(latencies.get_lines()) == 4
     assert len(blocks.get_lines()) == 2
     with pytest.raises(InputError, match="not of 'trim'"):
@@ -82,7 +83,7 @@ def test_a_series_has_a_line_for_each_run(small_result):
 
 
 def test_gauges_are_drawn_where_they_were_read_and_say_of_which_drive(small_result):
-    rates, latencies, blocks = small_result.plot("series").axes
+    rates, latencies, _, blocks = small_result.plot("series").axes
     starts_s = [ns / 1e9 for ns in small_result.runs[0].series()["start_ns"]]
     window_s = starts_s[1] - starts_s[0]
     for axes, into in ((rates, 0.5), (latencies, 0.5), (blocks, 1)):
@@ -193,7 +194,7 @@ def test_pictures_over_time_say_which_seed_they_are_of(small_toml):
 
 
 def test_a_value_between_gaps_is_seen(sparse):
-    _, latencies, _ = sparse.plot("series", latency_class="read").axes
+    _, latencies, *_ = sparse.plot("series", latency_class="read").axes
     assert [len(line.get_markevery()) for line in latencies.get_lines()] == [2, 2]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import stat
@@ -29,15 +30,9 @@ class Experiment:
         """Take a TOML `document`; `name` is what its errors call it."""
         self.document = document
         self.name = name
-        self._sets: list[tuple[str, str]] = []
+        self._sets: tuple[tuple[str, str], ...] = ()
         # Resolving may read a whole trace, so it is done once.
         self._resolved: dict[int | None, str] = {}
-
-    def __copy__(self) -> Experiment:
-        # What is set on a copy is not set on this one.
-        copied = object.__new__(type(self))
-        copied.__dict__.update(self.__dict__, _sets=list(self._sets), _resolved={})
-        return copied
 
     def __repr__(self) -> str:
         sets = "".join(f", {key} = {value}" for key, value in self._sets)
@@ -116,18 +111,19 @@ class Experiment:
         )
 
     def set(self, key: str, value: Any) -> Experiment:  # noqa: ANN401
-        """Set a key over the document in every run, and return this experiment, which has changed.
+        """Return this experiment with a key set over the document in every run.
 
-        What is set stays set: variants that shall not have each other's keys are set on copies,
-        ``copy.copy(experiment).set(key, value)``. Whether there is such a key is seen when the
-        runs are resolved, in :meth:`plans` and :meth:`run`.
+        The one it is called on stays as it was. Of a key set again the last value counts.
+        Whether there is such a key is seen when the runs are resolved, in :meth:`plans` and
+        :meth:`run`.
 
         A string is taken as ``--set KEY=VALUE`` takes it (``"fifo"``, ``"50us"``); numbers,
         booleans, lists, mappings, paths and what NumPy has of these become their TOML equals.
         """
-        self._sets.append((key, value if isinstance(value, str) else toml.value(value)))
-        self._resolved.clear()
-        return self
+        text = value if isinstance(value, str) else toml.value(value)
+        changed = copy.copy(self)
+        changed._sets, changed._resolved = (*self._sets, (key, text)), {}
+        return changed
 
     def plans(
         self, seed: int | None = None, progress: Callable[[str, float], object] | None = None
@@ -141,7 +137,7 @@ class Experiment:
             check(seed)
         if seed not in self._resolved:
             self._resolved[seed] = _core.resolve(
-                self.document, self.name, self._sets, seed, progress
+                self.document, self.name, list(self._sets), seed, progress
             )
         # Each caller has plans of its own.
         plans: list[dict[str, Any]] = json.loads(self._resolved[seed])

@@ -310,7 +310,8 @@ class Plan:
             "upper": {"dram": {"capacity": "100%"}},
             "lower": {"ssd": {}},
         }
-        experiment.set("workload", self._workload()).set("stack.devices", [{"tier": tier}])
+        experiment = experiment.set("workload", self._workload())
+        experiment = experiment.set("stack.devices", [{"tier": tier}])
         try:
             (plan,) = experiment.plans(progress=progress)
         except InputError as error:
@@ -343,7 +344,8 @@ class Plan:
         memory = {"dram": {"capacity": f"{dram}B"}}
         tier = {"preset": choice.policy, "upper": memory, "lower": lower}
         experiment = Experiment("", "plan tier").set("device", device)
-        experiment.set("workload", self._workload()).set("stack.devices", [{"tier": tier}])
+        experiment = experiment.set("workload", self._workload())
+        experiment = experiment.set("stack.devices", [{"tier": tier}])
         try:
             (plan,) = experiment.plans()
         except InputError as error:

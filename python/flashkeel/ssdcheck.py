@@ -129,8 +129,8 @@ class Drive:
         that the model's cannot do, or None) and ``model``, with what was learnt.
         """
         if workload in json.loads(_core.list_names("profiles")):
-            experiment = Experiment.with_profile(workload)
-            experiment.set("workload.pacing", "think").set("workload.requests", requests)
+            experiment = Experiment.with_profile(workload).set("workload.pacing", "think")
+            experiment = experiment.set("workload.requests", requests)
         else:
             try:
                 experiment = Experiment.find(workload)

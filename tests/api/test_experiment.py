@@ -1,6 +1,5 @@
 """Building and running experiments from Python."""
 
-import copy
 import tomllib
 from pathlib import Path
 
@@ -36,7 +35,7 @@ def test_runs_come_in_document_order(small_result):
 
 def test_set_reaches_every_run_and_the_last_wins():
     experiment = Experiment.from_toml(SMALL).set("workload.requests", 9)
-    experiment.set("workload.requests", 11)
+    experiment = experiment.set("workload.requests", 11)
     assert [plan["config"]["workload"]["requests"] for plan in experiment.plans()] == [11, 11]
 
 
@@ -84,19 +83,23 @@ def test_a_table_may_hold_any_letters():
     assert Experiment.from_table(table, "x").plans()[0]["config"]["title"] == table["title"]
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
-def test_what_is_set_on_a_copy_is_set_there_alone(copied):
+def test_variants_of_an_experiment_have_none_of_each_others_keys():
     experiment = Experiment.from_toml(SMALL).set("workload.requests", 9)
     before = experiment.plans()
-    other = copied(experiment).set("workload.requests", 11)
-    assert [plan["config"]["workload"]["requests"] for plan in other.plans()] == [11, 11]
-    assert experiment.plans() == before
+    shown = repr(experiment)
+    others = [experiment.set("workload.requests", count) for count in (11, 12)]
+    wrong = experiment.set("device.schedular", "fair")
+    with pytest.raises(InputError, match="did you mean"):
+        wrong.plans()
+    for other, count in zip(others, (11, 12), strict=True):
+        assert [plan["config"]["workload"]["requests"] for plan in other.plans()] == [count] * 2
+    assert (experiment.plans(), repr(experiment)) == (before, shown)
 
 
 @pytest.mark.parametrize("value", [None, b"ab", {"x": object()}])
 def test_what_toml_has_no_equal_for_is_refused(value):
     with pytest.raises(InputError, match="has no TOML equal"):
-        Experiment(SMALL, "small").set("device.scheduler", value)
+        Experiment(SMALL, "small").set("device.scheduler", value).plans()
 
 
 def test_seed_replaces_the_experiments_own():
@@ -190,7 +193,9 @@ def test_version_is_one():
 
 def test_a_profile_says_in_every_result_what_it_rests_on():
     experiment = Experiment.from_toml(SMALL).set("workload.requests", 3000)
-    experiment.set("workload.source", {"policy": "profile", "name": "rad-as", "intensity": 2.0})
+    experiment = experiment.set(
+        "workload.source", {"policy": "profile", "name": "rad-as", "intensity": 2.0}
+    )
     for run in experiment.run(seeds=2):
         assert (run.synthetic, run.profile, run.data["basis"]) == (True, "rad-as", "synthetic")
         notes = "\n".join(run.data["notes"])
@@ -210,7 +215,9 @@ def test_a_trace_is_scanned_once_and_its_progress_told(tmp_path, monkeypatch):
     lines = (f"{n * 1000} 0 {n % 1000 * 8} 8 1\n" for n in range(40_000))
     (tmp_path / "t.mqsim").write_text("".join(lines))
     experiment = Experiment.from_toml(SMALL)
-    experiment.set("workload.source", {"policy": "trace", "path": str(tmp_path / "t.mqsim")})
+    experiment = experiment.set(
+        "workload.source", {"policy": "trace", "path": str(tmp_path / "t.mqsim")}
+    )
     told = []
     plans = experiment.plans(progress=lambda *report: told.append(report))
     assert {phase for phase, _ in told} == {"scan"}
@@ -222,7 +229,7 @@ def test_tables_that_nobody_reads_are_not_written(tmp_path, monkeypatch):
     written = []
     monkeypatch.setattr(TableFiles, "write", lambda _, kind, *rest: written.append(kind))
     experiment = Experiment(SMALL.split("[[runs]]")[0], "small").set("workload.requests", 200)
-    experiment.set("measure.log_requests", True).set("device.buffer.size", "32KiB")
+    experiment = experiment.set("measure.log_requests", True).set("device.buffer.size", "32KiB")
     experiment.run()
     assert written == ["series", "requests"]
     buffers.plan(experiment, buffers.Goal("p50", 1e12))

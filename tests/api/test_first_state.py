@@ -12,7 +12,7 @@ def told(seeds=1, **settings):
     """Return a run with these settings, and what is said of it in one line."""
     experiment = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
     for key, value in ({"workload.requests": 3000} | settings).items():
-        experiment.set(key, value)
+        experiment = experiment.set(key, value)
     (run,) = experiment.run(seeds=seeds).runs
     return run, " ".join(cautions.of([run]))
 

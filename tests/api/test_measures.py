@@ -49,7 +49,7 @@ def test_a_verdict_takes_four_seeds_on_both_sides(small_toml, pooled):
 
 def test_a_longer_experiment_is_told_by_its_rate(small_toml, pooled):
     slower = flashkeel.Experiment.from_toml(small_toml)
-    slower.set("workload.source.arrivals.iops", 10000)
+    slower = slower.set("workload.source.arrivals.iops", 10000)
     found = measures.compare(pooled["fifo"], slower.run(seeds=4)["fifo"])
     verdicts = {row.measure: row.verdict for row in found}
     assert {verdicts["read_iops"], verdicts["write_bytes_per_s"]} == {"lower"}

@@ -55,8 +55,8 @@ def pools():
         if path.stem == INCOMPLETE:
             continue
         experiment = flashkeel.Experiment.from_toml(path.read_text())
-        experiment.set("workload.requests", 300)
-        experiment.set("workload.source.read_fraction", 0.5)
+        experiment = experiment.set("workload.requests", 300)
+        experiment = experiment.set("workload.source.read_fraction", 0.5)
         (one,), (two,) = (experiment.run(seed=seed).runs for seed in (1, 2))
         found[path.stem] = [
             reports(run) for run in (one.data, two.data, pool([one.data, two.data]))

@@ -109,7 +109,7 @@ def test_rounds_are_those_of_the_series(small_result):
 
 def test_a_run_at_one_rate_is_steady_to_its_end():
     experiment = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
-    experiment.set("measure.series_window", "10ms").set("workload.requests", 5050)
+    experiment = experiment.set("measure.series_window", "10ms").set("workload.requests", 5050)
     source = {"policy": "constant", "iops": 20000}
     (run,) = experiment.set("workload.source.arrivals", source).run().runs
     values = [point.value for point in steadiness.rounds(run, "iops")]
@@ -154,7 +154,8 @@ def test_write_amplification_over_time_adds_up_to_that_of_the_run():
         "workload.requests", 20_000
     )
     drives = [{"mirror": {"devices": [{"ssd": {}}] * 2}}]
-    alone = small.set("workload.warm_up", "20ms").run().runs[0]
+    small = small.set("workload.warm_up", "20ms")
+    alone = small.run().runs[0]
     mirrored = small.set("stack.devices", drives).run().runs[0]
     for run in alone, mirrored:
         written, programmed = amplification.of_windows(run.series())
@@ -168,7 +169,7 @@ def test_write_amplification_over_time_adds_up_to_that_of_the_run():
 
 def test_a_device_that_programs_nothing_has_no_write_amplification_over_time():
     small = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small").set("workload.requests", 2000)
-    small.set("measure.series_window", "1ms").set("stack.devices", [{"nvm": {}}])
+    small = small.set("measure.series_window", "1ms").set("stack.devices", [{"nvm": {}}])
     (run,) = small.run().runs
     assert steadiness.rounds(run, "iops")
     with pytest.raises(InputError, match="no write amplification over time"):

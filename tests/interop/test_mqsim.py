@@ -43,7 +43,7 @@ def of_mqsim():
 @pytest.mark.parametrize("trace", ["mixed30", "mixed70"])
 def test_mean_and_p99_are_within_two_percent(trace, order):
     experiment = Experiment.from_toml(crosscheck("device.toml"))
-    experiment.set("workload.source.path", str(crosscheck(f"{trace}.mqsim.zst")))
+    experiment = experiment.set("workload.source.path", str(crosscheck(f"{trace}.mqsim.zst")))
     run = experiment.set("device.scheduler", SCHEDULERS[order]).run().runs[0]
     for operation in ("read", "write"):
         theirs = of_mqsim()[trace, order, operation]
@@ -53,7 +53,7 @@ def test_mean_and_p99_are_within_two_percent(trace, order):
 
 def test_a_read_alone_takes_as_long():
     experiment = Experiment.from_toml(crosscheck("device.toml"))
-    experiment.set("workload.source.path", str(crosscheck("low.mqsim.zst")))
+    experiment = experiment.set("workload.source.path", str(crosscheck("low.mqsim.zst")))
     run = experiment.run().runs[0]
     theirs = of_mqsim()["low", "any", "read"]
     assert run.mean("read") / 1e3 == pytest.approx(theirs["mean"], rel=0.01)

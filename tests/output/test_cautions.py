@@ -16,7 +16,7 @@ source = { policy = "synthetic", read_fraction = 0.0 }
 def said(**buffer):
     experiment = flashkeel.Experiment(SMALL.partition("[workload]")[0] + WORKLOAD, "small")
     for key, value in buffer.items():
-        experiment.set(f"device.buffer.{key}", value)
+        experiment = experiment.set(f"device.buffer.{key}", value)
     return [words for words in cautions.of(experiment.run().runs) if "flash page" in words]
 
 

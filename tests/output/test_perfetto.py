@@ -173,10 +173,10 @@ def test_behind_a_stack_requests_keep_their_numbers(tmp_path):
 
 def test_requests_that_take_no_time_begin_before_they_end(tmp_path):
     experiment = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
-    experiment.set("measure.log_requests", True)
-    experiment.set("measure.chip_log", {"from": "200ms", "length": "20ms"})
+    experiment = experiment.set("measure.log_requests", True)
+    experiment = experiment.set("measure.chip_log", {"from": "200ms", "length": "20ms"})
     for delay in ("lookup", "host_generation"):
-        experiment.set(f"device.controller.{delay}", {"min": "0ns", "max": "0ns"})
+        experiment = experiment.set(f"device.controller.{delay}", {"min": "0ns", "max": "0ns"})
     run = experiment.run()
     perfetto.save(run.runs, tmp_path / "w.pftrace", None, None)
     tracks, slices = read(tmp_path / "w.pftrace")

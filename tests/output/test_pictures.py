@@ -165,7 +165,7 @@ def sparse(tmp_path_factory):
     path = tmp_path_factory.mktemp("trace") / "sparse.log"
     path.write_text(trace + "2500000 f trim 8192 4096\n")
     experiment = flashkeel.Experiment(SMALL.split("[workload]")[0], "small")
-    experiment.set("workload.source", {"policy": "trace", "path": str(path)})
+    experiment = experiment.set("workload.source", {"policy": "trace", "path": str(path)})
     return experiment.set("measure.series_window", "100ms").run()
 
 
@@ -173,8 +173,10 @@ def test_a_long_run_is_drawn_over_hours(tmp_path):
     reads = [f"{hour * 3_600_000_000} f read 0 4096" for hour in range(4)]
     (tmp_path / "day.log").write_text("\n".join(["fio version 3 iolog", *reads, ""]))
     experiment = flashkeel.Experiment(SMALL.split("[workload]")[0], "small")
-    experiment.set("workload.source", {"policy": "trace", "path": str(tmp_path / "day.log")})
-    experiment.set("measure.series_window", "60s").set("measure.log_requests", True)
+    experiment = experiment.set(
+        "workload.source", {"policy": "trace", "path": str(tmp_path / "day.log")}
+    )
+    experiment = experiment.set("measure.series_window", "60s").set("measure.log_requests", True)
     result = experiment.run()
     *_, blocks = result.plot("series", latency_class="read").axes
     assert blocks.get_xlabel() == "time (h)"

@@ -52,7 +52,7 @@ def kinds(runs):
 def small(**sets):
     experiment = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
     for key, value in sets.items():
-        experiment.set(key.replace("__", "."), value)
+        experiment = experiment.set(key.replace("__", "."), value)
     return experiment.run()
 
 

@@ -142,7 +142,7 @@ def test_a_cursor_tells_late_times_apart(browser, tmp_path):
     experiment = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
     sets = {"warm_up": "100s", "requests": 202_000, "source.arrivals.iops": 2_000}
     for key, value in sets.items():
-        experiment.set(f"workload.{key}", value)
+        experiment = experiment.set(f"workload.{key}", value)
     report.write(experiment.run().runs, "Late", tmp_path / "late.html")
     browser.look((tmp_path / "late.html").as_uri(), 1280, "light")
     browser.evaluate("document.getElementById('series').focus()")

@@ -124,7 +124,7 @@ def test_every_hierarchy_is_a_valid_experiment(policy):
             case = hierarchy.case(session, Setting(policy, technology=technology))
             experiment = Experiment("", case.name)
             for key, value in case.keys.items():
-                experiment.set(key, value)
+                experiment = experiment.set(key, value)
             (plan,) = experiment.plans()
             assert "tier" in plan["config"]["stack"]["devices"][0]
 

@@ -13,7 +13,7 @@ POINTS = ("99.900000", "99.990000", "99.999000", "99.999900")
 def resolved(case):
     experiment = Experiment("", case.name)
     for key, value in case.keys.items():
-        experiment.set(key, value)
+        experiment = experiment.set(key, value)
     (plan,) = experiment.plans()
     return plan["config"]["device"]
 

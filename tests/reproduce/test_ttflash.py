@@ -25,7 +25,7 @@ from flashkeel.run import Run
 def resolved(system):
     experiment = Experiment("", system)
     for key, value in SYSTEMS[system].items():
-        experiment.set(key, value)
+        experiment = experiment.set(key, value)
     source = {"policy": "profile", "name": "tpcc"}
     (plan,) = experiment.set("workload.source", source).plans()
     return plan["config"]["device"]
@@ -320,7 +320,7 @@ def test_append_only_stripes_are_as_wide_as_ttflashs():
     for variant in append_only._VARIANTS:
         experiment = Experiment("", variant)
         for key, value in append_only._VARIANTS[variant].items():
-            experiment.set(key, value)
+            experiment = experiment.set(key, value)
         source = {"policy": "profile", "name": "tpcc"}
         (plan,) = experiment.set("workload.source", source).plans()
         redundancy = plan["config"]["device"]["redundancy"]

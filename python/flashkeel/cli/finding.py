@@ -26,7 +26,7 @@ def find(name: str, sets: tuple[str, ...] = ()) -> Experiment:
     """
     found = _find(name, sets)
     for text in sets:
-        found.set(*split_assignment(text, "--set"))
+        found = found.set(*split_assignment(text, "--set"))
     return found
 
 

@@ -165,7 +165,7 @@ def kind(runs: Mapping[str, Run]) -> str:
 def _plan(case: Case) -> dict[str, Any]:
     experiment = Experiment("", case.name)
     for key, value in case.keys.items():
-        experiment.set(key, value)
+        experiment = experiment.set(key, value)
     (plan,) = experiment.plans()
     # Seeds are the session's; a name made of the rest lets figures share runs.
     plan["config"]["seed"] = 0

@@ -71,10 +71,10 @@ class Design:
         else:
             made = Experiment.from_table(self.base, self.name)
         for key, value in (*self.fixed.items(), *point.items()):
-            made.set(key, toml.value(files.started_at(self.folder, value, key)))
+            made = made.set(key, toml.value(files.started_at(self.folder, value, key)))
         for key, value in self.given.items():
             # As TOML, in which a string stays one, whatever else it may look like.
-            made.set(key, toml.value(value))
+            made = made.set(key, toml.value(value))
         return made
 
     def set_twice(self) -> str | None:

@@ -152,10 +152,9 @@ def _measure(session: Session) -> Outcome:
 @cache
 def _written_tb(technology: str, process: str) -> float:
     """Return what may be written to a preset in all, in TB."""
-    experiment = Experiment("", "preset")
-    experiment.set("device.preset", f"{technology}-{process}")
-    experiment.set("workload.requests", 1)
-    experiment.set("workload.source", {"policy": "profile", "name": "systor-low"})
+    experiment = Experiment("", "preset").set("device.preset", f"{technology}-{process}")
+    experiment = experiment.set("workload.requests", 1)
+    experiment = experiment.set("workload.source", {"policy": "profile", "name": "systor-low"})
     (plan,) = experiment.plans()
     device = plan["config"]["device"]
     capacity = float(device["logical_capacity"].removesuffix("GiB")) * 2**30

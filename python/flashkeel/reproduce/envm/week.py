@@ -146,8 +146,8 @@ def _write(seed: int, weeks: int, scale: int, path: Path) -> None:
 
 def _requests(name: str, seed: int, scale: int) -> Iterator[list[str]]:
     experiment = Experiment.with_profile(f"systor-{name}")
-    experiment.set("workload.requests", DAYS[name] // scale)
-    experiment.set("workload.source.range", size(FOOTPRINT_GB, scale))
+    experiment = experiment.set("workload.requests", DAYS[name] // scale)
+    experiment = experiment.set("workload.source.range", size(FOOTPRINT_GB, scale))
     (plan,) = experiment.plans()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "day.csv"

@@ -57,7 +57,7 @@ def test_jobs_become_tenants(job):
     assert writers["source"]["pattern"] == {"policy": "zipf", "theta": 0.9}
     assert writers["source"]["read_fraction"] == 0.2
     assert writers["pacing"] == {"policy": "closed", "depth": 4, "low": 1}
-    assert "[writers] fsync has no equal, and is left out" in imported.notes
+    assert "[writers]: left out, as there is no equal: fsync" in imported.notes
     assert not any("ioengine" in note for note in imported.notes)
 
 
@@ -234,6 +234,18 @@ def test_what_no_job_here_does_is_noted(job):
     assert "[b] startdelay has no equal: it begins with the others of its run" in notes
 
 
+def test_options_without_an_equal_are_one_note_for_jobs_with_the_same(job):
+    unlike = (
+        "[a]\nfsync=1\nrw=read\nsize=1m\nverify=md5\n[b]\nrw=read\nsize=1m\n[c]\nrw=read\nsize=1m\n"
+    )
+    left = ": left out, as there is no equal: "
+    notes = read_fio(job(unlike + "verify=md5\nfsync=8\n")).notes
+    assert [note for note in notes if left in note] == [f"[a], [c]{left}fsync, verify"]
+    alike = "[global]\nverify=md5\nfsync=1\nrw=read\nsize=1m\n[a]\n[b]\n[b]\n"
+    notes = read_fio(job(alike)).notes
+    assert [note for note in notes if left in note] == [f"all jobs{left}fsync, verify"]
+
+
 def test_behind_a_stonewall_is_a_run_of_its_own(job):
     text = (
         "[global]\nsize=1m\nrandseed=9\n[fill]\nrw=write\nstonewall\n[read]\nrw=randread\nstonewall\n"
@@ -382,7 +394,7 @@ def test_more_jobs_than_run_together_are_refused_at_once(job):
 def test_what_a_drive_refuses_has_the_line_of_the_job(job, text, expected):
     imported = read_fio(job(text))
     with pytest.raises(InputError) as refusal:
-        imported.experiment("job.fio").plans()
+        imported.experiment("job.fio").set("seed", 3).plans()
     assert expected in str(refusal.value)
 
 

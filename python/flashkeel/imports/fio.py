@@ -10,11 +10,12 @@ from typing import Any
 from flashkeel._core import InputError
 from flashkeel.imports.document import Imported, in_run
 from flashkeel.imports.fio_options import (
-    IRRELEVANT,
+    BEGINNINGS,
     KNOWN,
     Job,
     by_direction,
     groups_of,
+    left_out,
     read_jobs,
     shared_files,
 )
@@ -52,8 +53,6 @@ _SYNCHRONOUS = {
     *("pmemblk", "dev-dax", "libpmem"),
 }
 """Engines that do one request at a time, whatever `iodepth` says (FIO_SYNCIO in fio's engines)."""
-_BEGINNINGS = {"wait_for", "startdelay"}
-"""Options that say when a job begins, other than after all before it."""
 _REPLAYED = {
     *("read_iolog", "replay_no_stall", "runtime", "ramp_time", "iodepth", "iodepth_low"),
     *("ioengine", "direct", "buffered", "numjobs", "thinktime", "randseed", "description", "name"),
@@ -102,6 +101,7 @@ def read_fio(path: Path) -> Imported:
             "jobs that fio begins when those before have ended are a run of their own, on a drive "
             "in the state in which the first one found it"
         )
+    notes += left_out(jobs)
     notes.append("fio names no drive: it is the default device, and device.preset chooses another")
     return Imported(f"the fio job file {path.name}", table, list(dict.fromkeys(notes)), places)
 
@@ -157,11 +157,11 @@ def _workload(job: Job, notes: list[str]) -> dict[str, Any]:
     """Return what a job asks."""
     if (count := max(len(job.filenames()), job.number("files", 1))) > 1:
         notes.append(f"[{job.name}] its {count} files are one region of one drive here")
-    for key in job.options:
-        if key in _BEGINNINGS:
-            notes.append(f"[{job.name}] {key} has no equal: it begins with the others of its run")
-        elif key not in KNOWN | IRRELEVANT:
-            notes.append(f"[{job.name}] {key} has no equal, and is left out")
+    notes += [
+        f"[{job.name}] {key} has no equal: it begins with the others of its run"
+        for key in job.options
+        if key in BEGINNINGS
+    ]
     if not _is_direct(job):
         notes.append(
             f"[{job.name}] fio goes through the page cache unless direct=1 is set; there is none "

@@ -33,7 +33,10 @@ KNOWN = {
     *("stonewall", "wait_for_previous", "ioengine", "direct", "buffered", "sync"),
     *("norandommap", "random_generator"),
 }
-IRRELEVANT = {
+BEGINNINGS = {"wait_for", "startdelay"}
+"""What says when a job begins, other than after all before it."""
+
+_IRRELEVANT = {
     *("filename", "directory", "group_reporting", "invalidate"),
     *("randrepeat", "thread", "refill_buffers", "cpus_allowed", "gtod_reduce"),
     *("exitall", "allow_file_create", "fallocate", "create_on_open", "overwrite", "files"),
@@ -186,8 +189,8 @@ def read_jobs(path: Path, text: str) -> list[Job]:
         if "$" in value:
             raise InputError(f"{place}: {key}: {value} has a variable; write what it stands for")
         key = _ALIASES.get(key, key)
-        near = difflib.get_close_matches(key, KNOWN | IRRELEVANT, 1, 0.8)
-        if near and key not in KNOWN | IRRELEVANT | _OTHERS:
+        near = difflib.get_close_matches(key, KNOWN | _IRRELEVANT, 1, 0.8)
+        if near and key not in KNOWN | _IRRELEVANT | _OTHERS:
             raise InputError(f"{place}: {key}: no option of fio; did you mean {near[0]}?")
         # What is said last counts, and stands last.
         current.pop(key, None)
@@ -212,6 +215,18 @@ def groups_of(jobs: list[Job]) -> list[list[Job]]:
             groups.append([])
         groups[-1].append(job)
     return groups
+
+
+def left_out(jobs: list[Job]) -> Iterator[str]:
+    """Give a note of the options without an equal, one for all jobs that have the same ones."""
+    having: dict[tuple[str, ...], list[str]] = {}
+    for job in jobs:
+        left = sorted(set(job.options) - KNOWN - _IRRELEVANT - BEGINNINGS)
+        having.setdefault(tuple(left), []).append(f"[{job.name}]")
+    for keys, names in having.items():
+        who = "all jobs" if 1 < len(names) == len(jobs) else ", ".join(dict.fromkeys(names))
+        if keys:
+            yield f"{who}: left out, as there is no equal: {', '.join(keys)}"
 
 
 def shared_files(jobs: list[Job]) -> Iterator[str]:

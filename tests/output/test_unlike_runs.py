@@ -1,6 +1,7 @@
 """Runs of one experiment that have no class of requests in common: none is left out."""
 
 import flashkeel
+import numpy as np
 import pytest
 from flashkeel.output import notebook, plots
 from small import SMALL
@@ -20,7 +21,8 @@ RUNS = {
 @pytest.fixture(scope="module", params=[list(RUNS), list(RUNS)[::-1]], ids=["first", "last"])
 def unlike(request):
     runs = [{"name": name, "set": RUNS[name]} for name in request.param]
-    return flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small").set("runs", runs).run()
+    small = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small").set("runs", runs)
+    return small.set("measure.log_requests", True).run()
 
 
 def rows(table):
@@ -68,6 +70,34 @@ def test_a_run_without_the_first_ones_class_is_drawn_with_its_own(unlike):
     # What was asked for is shown alone.
     (axes,) = unlike.plot("blame", latency_class="write").axes
     assert axes.get_title(loc="left") == "writes"
+
+
+def test_over_time_each_run_has_a_class_that_it_has(unlike):
+    figure = unlike.plot("series")
+    latencies = figure.axes[1].get_lines()
+    # The mean and the slowest of each.
+    assert len(latencies) == 6 and all(np.isfinite(line.get_ydata()).any() for line in latencies)
+    assert figure.axes[1].get_ylabel().startswith("requests: mean")
+    names = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert {"writes: writes", "large reads: reads"} <= names
+    assert unlike.plot("heat").axes[0].get_ylabel() == (
+        f"latency of {'writes' if unlike.runs[0].name == 'writes' else 'reads'}"
+    )
+    drawn = unlike.plot("heat", latency_class="write")
+    assert drawn.get_suptitle().startswith("Small: writes (")
+
+
+@pytest.mark.parametrize("kind", ["cdf", "blame", "series"])
+def test_what_a_picture_has_not_of_a_run_is_noted(unlike, cli, tmp_path, kind):
+    unlike.save(tmp_path / "unlike")
+    picture = ("plot", tmp_path / "unlike", "--kind", kind, "-o", tmp_path / "a.svg")
+    said = cli(*picture).err
+    assert said.startswith("note: shown are ") and "writes of writes" in said
+    assert "--class shows one class" in said
+    said = " ".join(cli(*picture, "--class", "write").err.split())
+    others = ", ".join(run.name for run in unlike.runs if run.name != "writes")
+    left = "their latency is not shown" if kind == "series" else "left out"
+    assert said == f"note: no writes in {others}: {left}"
 
 
 def test_a_notebook_shows_the_tails_of_each(unlike):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,6 +29,15 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     By itself click would write UTF-8 to a stream of ASCII.
     """
     click.echo(text, file=sys.stderr if err else sys.stdout, nl=nl)
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """Print notes on standard error, no wider than a page."""
+    from flashkeel.output.tables import PAGE
+
+    for note in notes:
+        lines = textwrap.fill(f"note: {note}", PAGE, break_long_words=False, break_on_hyphens=False)
+        echo(lines, err=True)
 
 
 @contextmanager

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flashkeel import _core, foreign
 from flashkeel._core import InputError
-from flashkeel.cli.common import SOURCE, echo, settings, split_assignment
+from flashkeel.cli.common import SOURCE, echo, print_notes, settings, split_assignment
 from flashkeel.experiment import Experiment, naming_profiles
 from flashkeel.parsing import LONGEST_DOCUMENT, parse_toml
 from flashkeel.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from flashkeel.imports import Imported
+    pass
 
 
 def find(name: str, sets: tuple[str, ...] = ()) -> Experiment:
@@ -40,7 +39,7 @@ def _find(name: str, sets: tuple[str, ...]) -> Experiment:
         from flashkeel.imports import read_fio
 
         imported = read_fio(path)
-        print_notes(imported)
+        print_notes(imported.notes)
         return imported.experiment(name)
     if name not in json.loads(_core.list_names("experiments")):
         if name in json.loads(_core.list_names("profiles")):
@@ -116,12 +115,3 @@ def note_missing_link(chosen: Experiment, plans: Sequence[Mapping[str, Any]]) ->
             '--set device.host_link="3500MB/s" or another preset says how fast it is',
             err=True,
         )
-
-
-def print_notes(imported: Imported) -> None:
-    """Say what of a document has no equal here."""
-    from flashkeel.output.tables import PAGE
-
-    for note in imported.notes:
-        lines = textwrap.fill(f"note: {note}", PAGE, break_long_words=False, break_on_hyphens=False)
-        echo(lines, err=True)

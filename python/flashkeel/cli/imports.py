@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from flashkeel.cli.common import echo
-from flashkeel.cli.finding import print_notes
+from flashkeel.cli.common import echo, print_notes
 from flashkeel.imports import Imported, read_fio, read_mqsim
 from flashkeel.output import files
 
@@ -58,6 +57,6 @@ def _give(imported: Imported, out: Path | None, sources: list[Path]) -> None:
     read = list(files.paths_in(imported.table))
     files.refuse_overwriting(out, [*sources, *read])
     files.move_paths(imported.table, out.parent)
-    print_notes(imported)
+    print_notes(imported.notes)
     imported.experiment(str(out)).plans()
     files.write(out, imported.to_toml())

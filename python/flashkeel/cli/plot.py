@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from flashkeel.cli.common import echo, out_file, refuse_no_picture
+from flashkeel.cli.common import echo, out_file, print_notes, refuse_no_picture
 from flashkeel.cli.results import load_result
 from flashkeel.output import files, pictures
 from flashkeel.run import LATENCY_CLASSES
@@ -41,7 +41,9 @@ def plot(result: str, kind: str, latency_class: str | None, path: Path) -> None:
         raise click.UsageError(f"--class: the picture `{kind}` has the requests it has")
     chosen = {} if latency_class is None else {"latency_class": latency_class}
     whole = f"the picture `{kind}`" if kind in ("series", "heat", "windows") else ""
-    figure = load_result(result, whole).plot(kind, **chosen)
+    found = load_result(result, whole)
+    figure = found.plot(kind, **chosen)
+    print_notes(pictures.notes(found, kind, latency_class))
     with files.whole(path) as place:
         figure.savefig(place, dpi=150)
     echo(f"Wrote {path}")

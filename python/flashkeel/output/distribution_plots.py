@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -14,13 +13,14 @@ from flashkeel.output.plots import (
     OTHER_COLOUR,
     OTHERS,
     SMALLEST_SHARE,
+    class_of_each,
     latencies,
     named,
     of_run,
-    shown_classes,
+    words_of,
     workload_kind,
 )
-from flashkeel.run import Run
+from flashkeel.run import LATENCY_CLASSES, Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +70,7 @@ def cdf(result: Result, latency_class: str | None = None) -> Figure:
     tail.set_ylabel("slower (%)")
     tail.yaxis.set_major_formatter(lambda share, _: f"{share:g}")
     tail.grid(alpha=0.3)
-    axes.set_ylabel(f"{_words(classes)} at most as slow (%)")
+    axes.set_ylabel(f"{words_of(classes)} at most as slow (%)")
     axes.set_ylim(0, 100)
     axes.grid(alpha=0.3)
     if axes.get_lines():
@@ -115,27 +115,19 @@ def blame(result: Result, latency_class: str | None = None) -> Figure:
         fontsize="small",
     )
     figure.suptitle(
-        f"{result.title}: what owns the latency of {_words(classes)} ({workload_kind(result.runs)})"
+        f"{result.title}: what owns the latency of {words_of(classes)} "
+        f"({workload_kind(result.runs)})"
     )
     return figure
 
 
 def _chosen(result: Result, latency_class: str | None) -> list[tuple[Run, str]]:
     """Return the runs to draw and which class of each; InputError where no run has any of it."""
-    first = latency_class or shown_classes(result.runs)[0]
-    # Of what was not asked for each has something to show.
-    classes = [
-        run.main_class() if latency_class is None and not run.samples(first) else first
-        for run in result.runs
-    ]
+    classes = class_of_each(result.runs, latency_class, LATENCY_CLASSES)
     found = [(run, one) for run, one in zip(result.runs, classes, strict=True) if run.samples(one)]
     if not found:
-        raise InputError(f"{result.title}: no run has {units.requests(first)}")
+        raise InputError(f"{result.title}: no run has {units.requests(classes[0])}")
     return found
-
-
-def _words(classes: Sequence[str]) -> str:
-    return units.requests(classes[0] if len(set(classes)) == 1 else "request")
 
 
 def _shares(axes: Axes, run: Run, latency_class: str) -> tuple[set[str], bool]:

@@ -152,6 +152,24 @@ def shown_classes(runs: Sequence[Run]) -> list[str]:
     return list(dict.fromkeys(found)) or [runs[0].main_class()]
 
 
+def class_of_each(runs: Sequence[Run], latency_class: str | None, of: Sequence[str]) -> list[str]:
+    """Return the class to draw of each run, of those that a picture has.
+
+    Without `latency_class` it is the first run's main one, and of a run that has none of these
+    its own, so that each has something to show.
+    """
+    first = latency_class or next((one for one in shown_classes(runs) if one in of), of[0])
+    return [
+        run.main_class() if latency_class is None and not run.samples(first) else first
+        for run in runs
+    ]
+
+
+def words_of(classes: Sequence[str]) -> str:
+    """Return what requests of these classes are called together: as their one class, if it is."""
+    return units.requests(classes[0] if len(set(classes)) == 1 else "request")
+
+
 def with_samples(runs: Sequence[Run], latency_class: str) -> list[Run]:
     """Return the runs with requests of a class, or all where none has any."""
     return [run for run in runs if run.samples(latency_class)] or list(runs)

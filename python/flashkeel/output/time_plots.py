@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from flashkeel.run import Run
 
 _READS = ("read", "small_read")
+TIMED = (*_READS, "write")
+"""Classes whose latency there is over time."""
 _COLUMNS, _ROWS = 200, 60
 _GROUPS = 100
 """Into which windows are put together where one alone says little."""
@@ -39,23 +41,26 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
     """Return, over time, IOPS, the latency of a class, write amplification, and free blocks.
 
     A line for each run, of free blocks for each of its drives; of a pool of seeds it is the first
-    seed's. Without `latency_class` it is the first run's main one.
+    seed's. Without `latency_class` it is the first run's main one, and of a run that has none of
+    these its own.
     """
     import numpy as np
     from matplotlib.figure import Figure
 
-    chosen = latency_class or result.runs[0].main_class()
-    if chosen not in (*_READS, "write"):
-        raise InputError(f"a time series has the latency of reads and writes, not of {chosen!r}")
+    classes = _timed(result, latency_class)
     figure = Figure(figsize=(10, 10), layout="constrained")
     rates, latencies, amplified, blocks = figure.subplots(4, 1, sharex=True)
     # A run that ends before its warm-up does has none.
-    measured = [(run, table) for run in result.runs if len((table := run.series())["start_ns"])]
+    measured = [
+        (run, one, table)
+        for run, one in zip(result.runs, classes, strict=True)
+        if len((table := run.series())["start_ns"])
+    ]
     if not measured:
         raise InputError("nothing was measured over time: every run ended within its warm-up")
-    last_s = max(float(table["start_ns"][-1]) / 1e9 for _, table in measured)
+    last_s = max(float(table["start_ns"][-1]) / 1e9 for *_, table in measured)
     scale, unit = units.clock(last_s)
-    for index, (run, table) in enumerate(measured):
+    for index, (run, one, table) in enumerate(measured):
         start_s = np.asarray(table["start_ns"], dtype=float) / 1e9
         whole_s = run.data["simulated_s"] / len(run.seeds)
         if len(start_s) > 1:
@@ -65,10 +70,12 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
         middle, end = (start_s + whole_s / 2) / scale, (start_s + whole_s) / scale
         line = plots.of_run(index) | {"linewidth": 0.9}
         dotted = line | {"linestyle": ":"}
-        _line(rates, middle, table["reads"] / window_s, label=run.name, **line)
+        whose = f": {units.requests(one)}" if len(set(classes)) > 1 else ""
+        _line(rates, middle, table["reads"] / window_s, label=f"{run.name}{whose}", **line)
         _line(rates, middle, table["writes"] / window_s, **dotted)
-        _line(latencies, middle, _known(table[f"{chosen}_mean_ns"]), **line)
-        _line(latencies, middle, _known(table[f"{chosen}_max_ns"]), **dotted)
+        if one in TIMED:
+            _line(latencies, middle, _known(table[f"{one}_mean_ns"]), **line)
+            _line(latencies, middle, _known(table[f"{one}_max_ns"]), **dotted)
         _line(amplified, *_amplification(table, start_s / scale, whole_s / scale), **line)
         # Behind a stack each drive has its own; devices that are no SSD have none.
         drives = list(filter(_FREE_BLOCKS.fullmatch, table))
@@ -80,16 +87,15 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
             _line(blocks, end, np.asarray(table[name], dtype=float), **line)
     rates.set_ylabel("IOPS (dotted: writes)")
     # As many beside each other as the picture has room for.
-    longest = max(len(run.name) for run in result.runs)
-    columns = max(1, min(4, _LEGEND_LETTERS // (longest + 8)))
     handles, labels = rates.get_legend_handles_labels()
+    columns = max(1, min(4, _LEGEND_LETTERS // (max(map(len, labels)) + 8)))
     figure.legend(
         handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize="small"
     )
     figure.set_figheight(10 + 0.2 * (len(result.runs) // columns))
     latencies.set_yscale("log")
     plots.latencies(latencies.yaxis)
-    latencies.set_ylabel(f"{units.requests(chosen)}: mean\n(dotted: slowest)")
+    latencies.set_ylabel(f"{plots.words_of(classes)}: mean\n(dotted: slowest)")
     amplified.set_ylabel("write amplification")
     amplified.set_ylim(bottom=0)
     blocks.set_ylabel("free blocks")
@@ -101,6 +107,16 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
     which = plots.which_seed(result.runs)
     figure.suptitle(f"{result.title} ({workload_kind(result.runs)}{which})")
     return figure
+
+
+def _timed(result: Result, latency_class: str | None) -> list[str]:
+    """Return the class of each run to draw over time: without `latency_class` what there is."""
+    classes = plots.class_of_each(result.runs, latency_class, TIMED)
+    if not set(classes).intersection(TIMED):
+        raise InputError(
+            f"a time series has the latency of reads and writes, not of {classes[0]!r}"
+        )
+    return classes
 
 
 def _amplification(
@@ -121,17 +137,21 @@ def _amplification(
     return middle, amplification.ratio(*(np.add.reduceat(part, firsts) for part in found))
 
 
-def heat(result: Result, run: str | None = None, latency_class: str = "read") -> Figure:
+def heat(result: Result, run: str | None = None, latency_class: str | None = None) -> Figure:
     """Return a heat map of single requests: time across, latency up, requests as colour.
 
     It takes the request log, which there is where the experiment sets
-    ``measure.log_requests = true``. Without `run` it is the first one.
+    ``measure.log_requests = true``. Without `run` it is the first one with such requests.
+    Without `latency_class` it is the reads, and of a run that has none its main one.
     """
     import numpy as np
     from matplotlib.colors import LogNorm
     from matplotlib.figure import Figure
 
-    chosen = result.runs[0] if run is None else result[run]
+    runs = result.runs if run is None else [result[run]]
+    chosen = runs[0] if latency_class is None else plots.with_samples(runs, latency_class)[0]
+    if latency_class is None:
+        latency_class = "read" if chosen.samples("read") else chosen.main_class()
     time_s, latency_ns = _logged(chosen, latency_class)
     scale, unit = units.clock(float(time_s.max()))
     time = time_s / scale

@@ -1,5 +1,6 @@
 """Values of a sweep's keys keep their types, in experiments and in the table."""
 
+import csv
 import json
 import warnings
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 from arro3.io import read_parquet
 from flashkeel.sweep import design, quantity, running
-from flashkeel.sweep.outcome import picture, rows
+from flashkeel.sweep.outcome import picture, rows, tenant_rows
 from small import SMALL
 
 DEVICE = SMALL.partition("[device]")[2].partition("[workload]")[0]
@@ -93,3 +94,19 @@ def test_long_values_are_called_after_the_first_point_that_has_them(cli, tmp_pat
     assert "tenants N: what point N of sweep.csv has" in figure.get_supxlabel()
     # The files have them whole.
     assert len(json.loads(rows(found, finished)[4]["stack.tenants"])) == 6
+
+
+def test_each_tenant_has_a_row_of_its_own(cli, tmp_path):
+    keys = f'"stack.tenants" = [[{tenants(1)}], [{tenants(2)}]]'
+    found, finished, outcome = done(cli, tmp_path, keys)
+    assert f"Wrote {tmp_path / 'out' / 'tenants.csv'}" in outcome.out
+    with (tmp_path / "out" / "tenants.csv").open() as sheet:
+        read = list(csv.DictReader(sheet))
+    assert [(row["point"], row["tenant"]) for row in read] == [("1", "a"), ("2", "a"), ("2", "b")]
+    assert all(int(row["small_reads"]) + int(row["writes"]) == 20 for row in read)
+    table = read_parquet(tmp_path / "out" / "tenants.parquet").read_all()
+    (_, run) = (it.run for it in finished)
+    assert table["small_read_p99_ns"].to_pylist()[1:] == [
+        tenant.percentile("small_read", 99) for tenant in run.tenants
+    ]
+    assert [row["tenant"] for row in tenant_rows(found, finished)] == ["a", "a", "b"]

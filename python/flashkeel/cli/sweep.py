@@ -126,7 +126,7 @@ def sweep(
 
 
 def _refuse_others(directory: Path) -> None:
-    ours = (running.RUNS, outcome.TABLE, outcome.SHEET, outcome.PICTURE)
+    ours = (running.RUNS, *outcome.FILES)
     if directory.exists() and (others := files.others(directory, ours)):
         raise InputError(f"{directory}: holds other files, such as {others[0]!r}")
 

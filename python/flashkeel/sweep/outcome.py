@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TABLE, SHEET, PICTURE = "sweep.parquet", "sweep.csv", "sweep.png"
+PICTURE = "sweep.png"
+_TABLES, _TENANTS = ("sweep.parquet", "sweep.csv"), ("tenants.parquet", "tenants.csv")
+FILES = (*_TABLES, *_TENANTS, PICTURE)
+"""What :func:`save` writes."""
 _DECADE = 10
 """Times the least value from which on an axis is logarithmic."""
 _MOST_TICKS = 12
@@ -40,12 +43,43 @@ _DRIVE_WRITES = "drive_writes_per_cycle"
 def rows(design: Design, done: Sequence[Done]) -> list[dict[str, Any]]:
     """Return a row a point and run: the keys, what was measured, and quantities as numbers."""
     columns = _measures()
-    found: list[dict[str, Any]] = [
-        dict(zip(_IDENTITY, (it.point.index + 1, it.run.data["name"]), strict=True))
-        | {key: _plain(it.point.values[key]) for key in design.keys}
-        | {name: measure(it.run) for name, measure in columns.items()}
-        for it in done
-    ]
+    return _with_numbers(
+        design,
+        [
+            _identity(design, it) | {name: measure(it.run) for name, measure in columns.items()}
+            for it in done
+        ],
+    )
+
+
+def tenant_rows(design: Design, done: Sequence[Done]) -> list[dict[str, Any]]:
+    """Return a row a point, run and tenant: the keys, and how its requests were served."""
+    columns: dict[str, _Measure] = {
+        "tenant": lambda tenant: tenant.name,
+        "seeds": lambda tenant: len(tenant.seeds),
+        "requests": lambda tenant: tenant.data["requests"],
+    }
+    for latency_class in LATENCY_CLASSES:
+        columns |= _measures_of(latency_class)
+    return _with_numbers(
+        design,
+        [
+            _identity(design, it) | {name: measure(tenant) for name, measure in columns.items()}
+            for it in done
+            for tenant in it.run.tenants
+        ],
+    )
+
+
+def _identity(design: Design, done: Done) -> dict[str, Any]:
+    """Return the columns that say what was run: the point, the run, and its keys."""
+    which = (done.point.index + 1, done.run.data["name"])
+    keys = {key: _plain(done.point.values[key]) for key in design.keys}
+    return dict(zip(_IDENTITY, which, strict=True)) | keys
+
+
+def _with_numbers(design: Design, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows with quantities as numbers, too."""
     for key in design.keys:
         if known := quantity.of([row[key] for row in found]):
             for row in found:
@@ -153,20 +187,33 @@ def _drive_writes(run: Run) -> float | None:
 
 
 def save(design: Design, done: Sequence[Done], directory: Path) -> list[Path]:
-    """Write the table, as Parquet and as CSV, and the picture; return the files."""
-    from arro3.core import Array, Table
+    """Write the tables, as Parquet and as CSV, and the picture; return the files.
 
-    found = rows(design, done)
-    columns = {name: _column([row[name] for row in found], Array) for name in found[0]}
-    with files.whole(directory / TABLE) as place:
-        write_table(place, Table.from_pydict(columns))
-    with files.whole(directory / SHEET) as place, place.open("w", encoding="utf-8") as sheet:
-        lines = csv.DictWriter(sheet, found[0], lineterminator="\n")
-        lines.writeheader()
-        lines.writerows(found)
+    Where there are tenants they have a table of their own.
+    """
+    written = []
+    for (table, sheet), found in (
+        (_TABLES, rows(design, done)),
+        (_TENANTS, tenant_rows(design, done)),
+    ):
+        if found:
+            _write(found, directory / table, directory / sheet)
+            written += [directory / table, directory / sheet]
     with files.whole(directory / PICTURE) as place:
         picture(design, done).savefig(place, dpi=130)
-    return [directory / name for name in (TABLE, SHEET, PICTURE)]
+    return [*written, directory / PICTURE]
+
+
+def _write(found: Sequence[dict[str, Any]], table: Path, sheet: Path) -> None:
+    from arro3.core import Array, Table
+
+    columns = {name: _column([row[name] for row in found], Array) for name in found[0]}
+    with files.whole(table) as place:
+        write_table(place, Table.from_pydict(columns))
+    with files.whole(sheet) as place, place.open("w", encoding="utf-8") as lines:
+        writer = csv.DictWriter(lines, found[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(found)
 
 
 def _column(values: list[Any], array: Any) -> Any:  # noqa: ANN401

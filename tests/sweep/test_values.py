@@ -69,6 +69,16 @@ def test_percentages_stand_in_their_order_and_are_numbers_in_the_table(cli, tmp_
     assert quantity.of(["5%"]).shown(7.5) == "7.5%"
 
 
+def test_one_time_in_an_array_is_that_time(cli, tmp_path):
+    keys = '"device.timing.read" = [["100us"], ["20us"]]'
+    found, finished, _ = done(cli, tmp_path, keys)
+    seconds = [row["device.timing.read_s"] for row in rows(found, finished)]
+    assert seconds == pytest.approx([1e-4, 2e-5])
+    axes, *_ = picture(found, finished).axes
+    assert [it.get_text() for it in axes.get_xticklabels()] == ["100us", "20us"]
+    assert quantity.of(['["20us"]', '["20us", "30us"]']) is None
+
+
 def tenants(number):
     source = "{ policy = 'synthetic', pattern = 'uniform' }"
     return ", ".join(

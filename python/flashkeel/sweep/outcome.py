@@ -360,7 +360,7 @@ def _is_number(value: Any) -> bool:  # noqa: ANN401
 
 def _quantities(axes: Axes, across: quantity.Quantity) -> None:
     """Scale and label an axis of quantities: each as it is written, where there are few."""
-    places = {number: text for text, number in across.numbers.items()}
+    places = {number: quantity.alone(text) for text, number in across.numbers.items()}
     low, high = min(places), max(places)
     if 0 < low * _DECADE <= high:
         axes.set_xscale("log")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,12 +22,15 @@ class Quantity:
 
 
 def of(values: Sequence[Any]) -> Quantity | None:
-    """Return what values are that are all sizes, rates, times or percentages; None of others."""
-    texts = list(dict.fromkeys(values))
-    if not texts or not all(isinstance(text, str) for text in texts):
+    """Return what values are that are all sizes, rates, times or percentages; None of others.
+
+    An array of one of these is that one, such as the reads' time of flash with one type of pages.
+    """
+    if not values or not all(isinstance(value, str) for value in values):
         return None
+    texts = {value: alone(value) for value in values}
     # A number without a unit would do for a size, too.
-    if all(text[-1:].isalpha() or text.endswith("%") for text in texts):
+    if all(text[-1:].isalpha() or text.endswith("%") for text in texts.values()):
         for unit, parse, shown in (
             ("bytes", in_bytes, units.size),
             ("s", in_seconds, lambda seconds: units.duration(seconds * 1e9)),
@@ -34,10 +38,16 @@ def of(values: Sequence[Any]) -> Quantity | None:
             ("percent", _percent, lambda percent: f"{percent:g}%"),
         ):
             try:
-                return Quantity(unit, {text: float(parse(text)) for text in texts}, shown)
+                return Quantity(unit, {it: float(parse(text)) for it, text in texts.items()}, shown)
             except ValueError:
                 continue
     return None
+
+
+def alone(value: str) -> str:
+    """Return the only entry of an array as tables write it, if it is one."""
+    found = re.fullmatch(r'\["([^"\\]*)"\]', value)
+    return found[1] if found else value
 
 
 def _rate(text: str) -> float:

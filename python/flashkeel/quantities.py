@@ -58,6 +58,12 @@ def flash_bytes(geometry: Mapping[str, Any]) -> int:
     return int(pages) * in_bytes(geometry["page_size"])
 
 
+def bytes_erased_at_once(geometry: Mapping[str, Any]) -> int:
+    """Return the bytes of what one erase frees: a block, or one of each plane of a chip."""
+    blocks = geometry["planes_per_chip"] if geometry["multi_plane"] else 1
+    return int(blocks * geometry["pages_per_block"]) * in_bytes(geometry["page_size"])
+
+
 def logical_bytes(device: Mapping[str, Any]) -> int:
     """Return the bytes of a device that are for the host."""
     capacity = str(device["logical_capacity"])

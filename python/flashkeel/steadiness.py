@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from flashkeel import amplification
 from flashkeel._core import InputError
-from flashkeel.quantities import in_bytes
+from flashkeel.quantities import bytes_erased_at_once
 
 if TYPE_CHECKING:
     import numpy as np
@@ -215,16 +215,19 @@ def from_free_blocks(run: Run) -> float | None:
     """Return which share of what was programmed went into blocks that were free before the run.
 
     For these nothing had to be collected, so write amplification is lower than it stays. It is
-    below 0 where more blocks were free after it. None for a stack, without writes, and where a
-    block's cells hold now one bit and now more.
+    below 0 where more blocks were free after it. None for a stack, without writes, where a
+    block's cells hold now one bit and now more, and where collection takes no time and none of
+    its erases is counted.
     """
     if not run.data.get("waf"):
         return None
     config = run.data["config"]
     if config.get("stack") or config["device"]["slc_cache"]["policy"] != "none":
         return None
+    if config["device"]["gc"]["movement"]["policy"] == "none":
+        return None
     geometry, device = config["device"]["geometry"], run.data["device"]
-    erased = device["erases"] * geometry["pages_per_block"] * in_bytes(geometry["page_size"])
+    erased = device["erases"] * bytes_erased_at_once(geometry)
     return float(1 - erased / device["programmed_bytes"])
 
 

@@ -144,9 +144,29 @@ def test_what_went_into_free_blocks_is_told_from_what_was_collected(cli, tmp_pat
     # The same states at both ends.
     long = flashkeel.Experiment(document.read_text(), "long").set("workload.requests", 200_000)
     (settled,) = long.run().runs
-    assert not steadiness.is_of_the_beginning(settled)
+    assert abs(steadiness.from_free_blocks(settled)) < steadiness.MOST_FREE
     stack = long.set("workload.requests", 2000).set("stack.devices", [{"ssd": {}}]).run()
     assert steadiness.from_free_blocks(stack.runs[0]) is None
+
+
+def test_planes_that_are_erased_together_free_all_their_blocks():
+    together = {
+        "geometry.multi_plane": True,
+        "geometry.blocks_per_plane": 32,
+        "logical_capacity": "760MiB",
+    }
+    small = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
+    for key, value in together.items():
+        small.set(f"device.{key}", value)
+    (settled,) = small.set("workload.requests", 200_000).run().runs
+    assert abs(steadiness.from_free_blocks(settled)) < steadiness.MOST_FREE
+
+
+def test_a_device_that_collects_in_no_time_has_no_share_of_free_blocks():
+    small = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
+    (ideal,) = small.set("device.gc.movement", "none").run().runs
+    assert ideal.data["waf"] and ideal.data["erases"] == 0
+    assert steadiness.from_free_blocks(ideal) is None
 
 
 def test_write_amplification_over_time_adds_up_to_that_of_the_run():

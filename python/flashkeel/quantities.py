@@ -58,10 +58,10 @@ def flash_bytes(geometry: Mapping[str, Any]) -> int:
     return int(pages) * in_bytes(geometry["page_size"])
 
 
-def bytes_erased_at_once(geometry: Mapping[str, Any]) -> int:
-    """Return the bytes of what one erase frees: a block, or one of each plane of a chip."""
-    blocks = geometry["planes_per_chip"] if geometry["multi_plane"] else 1
-    return int(blocks * geometry["pages_per_block"]) * in_bytes(geometry["page_size"])
+def bytes_programmed_at_once(geometry: Mapping[str, Any]) -> int:
+    """Return the bytes of a page, or of one of each plane of a chip, as devices program them."""
+    pages = geometry["planes_per_chip"] if geometry["multi_plane"] else 1
+    return int(pages) * in_bytes(geometry["page_size"])
 
 
 def logical_bytes(device: Mapping[str, Any]) -> int:

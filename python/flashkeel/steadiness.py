@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flashkeel import amplification
-from flashkeel._core import InputError
-from flashkeel.quantities import bytes_erased_at_once
+from flashkeel._core import LOGICAL_PAGE_BYTES, InputError
+from flashkeel.quantities import bytes_programmed_at_once
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,6 +35,9 @@ MOST_SLOPE = 0.10
 
 MOST_FREE = 0.10
 """Share of what is programmed beyond which blocks that were free before decide what is."""
+
+MOST_BUFFERED = 0.10
+"""Share of what is written beyond which it counts that a buffer has it yet."""
 
 _EVEN = ("poisson", "constant")
 
@@ -227,13 +230,31 @@ def from_free_blocks(run: Run) -> float | None:
     if config["device"]["gc"]["movement"]["policy"] == "none":
         return None
     geometry, device = config["device"]["geometry"], run.data["device"]
-    erased = device["erases"] * bytes_erased_at_once(geometry)
+    pages_erased = device["erases"] * geometry["pages_per_block"]
+    erased = pages_erased * bytes_programmed_at_once(geometry)
     return float(1 - erased / device["programmed_bytes"])
 
 
-def is_of_the_beginning(run: Run) -> bool:
-    """Return whether write amplification is not the one that lasts, by blocks that were free."""
-    return abs(from_free_blocks(run) or 0.0) > MOST_FREE
+def left_in_buffer(run: Run) -> float | None:
+    """Return which share of what was written the buffer held at the end more than before, at least.
+
+    None of it was programmed, so write amplification is lower than it stays. What was trimmed may
+    have been in it. None for a stack, and without writes.
+    """
+    device, config = run.data["device"], run.data["config"]
+    written = device.get("host_bytes_written", 0)
+    if config.get("stack") or not written:
+        return None
+    geometry = config["device"]["geometry"]
+    programmed = device["flash_operations"]["host_write"] * bytes_programmed_at_once(geometry)
+    gone = device["host_bytes_trimmed"] + device["host_bytes_zeroed"]
+    coalesced = device["coalesced_pages"] * LOGICAL_PAGE_BYTES
+    return float(max(0, written - programmed - coalesced - gone) / written)
+
+
+def is_early(from_free: float | None, in_buffer: float | None) -> bool:
+    """Return whether either share is one by which write amplification is not the one that lasts."""
+    return abs(from_free or 0.0) > MOST_FREE or (in_buffer or 0.0) > MOST_BUFFERED
 
 
 def mixes_states(run: Run) -> bool:

@@ -1,6 +1,7 @@
 """What is said of runs whose figures say less than they seem to."""
 
 import flashkeel
+from flashkeel import steadiness
 from flashkeel.output import cautions, units
 from flashkeel.output.report import warnings
 from small import SMALL
@@ -58,3 +59,28 @@ workload = {{ source = {source.replace("'synthetic'", "'synthetic', read_fractio
 
 def test_reads_and_writes_that_last_as_long_as_the_run_have_no_such_note(small_result):
     assert not any(list(cautions.ended_early(run)) for run in small_result.runs)
+
+
+def test_what_the_buffer_holds_at_the_end_was_not_programmed():
+    def run(**settings):
+        small = flashkeel.Experiment(SMALL.partition("[workload]")[0] + WORKLOAD, "small")
+        small.set("device.buffer.size", "16MiB").set("device.buffer.flush", ["watermark"])
+        for key, value in settings.items():
+            small.set(f"workload.{key}", value)
+        (found,) = small.run().runs
+        return found, [words for words in cautions.beginning(found) if "buffer" in words]
+
+    short, words = run(requests=8000)
+    device = short.data["device"]
+    assert not device["moved_pages"] and not device["padding_pages"]
+    left = device["host_bytes_written"] - device["programmed_bytes"]
+    assert steadiness.left_in_buffer(short) == left / device["host_bytes_written"]
+    assert words == [
+        "WAF is lower than it stays: at the end 44.0 % of what was written was in the write "
+        "buffer yet, and not programmed"
+    ]
+    assert ("first state", words[0]) in [(it.kind, it.text) for it in warnings.found([short])]
+    assert steadiness.is_early(0.0, steadiness.left_in_buffer(short))
+    # A buffer that was as full before has passed all on.
+    assert run(requests=40_000, warm_up="200ms")[1] == []
+    assert run(requests=100_000)[1] == []

@@ -85,9 +85,16 @@ def waiting(run: Run) -> Iterator[str]:
 
 
 def beginning(run: Run) -> Iterator[str]:
-    """Give a sentence where write amplification is that of the beginning."""
-    if steadiness.is_of_the_beginning(run):
-        yield _of_the_beginning(steadiness.from_free_blocks(run) or 0.0)
+    """Give a sentence for each reason why write amplification is that of the beginning."""
+    free = steadiness.from_free_blocks(run) or 0.0
+    if abs(free) > steadiness.MOST_FREE:
+        yield _of_the_beginning(free)
+    buffered = steadiness.left_in_buffer(run) or 0.0
+    if buffered > steadiness.MOST_BUFFERED:
+        yield (
+            f"WAF is lower than it stays: at the end {units.share(buffered)} of what was written "
+            "was in the write buffer yet, and not programmed"
+        )
 
 
 def _waiting_for_others(run: Run) -> float:

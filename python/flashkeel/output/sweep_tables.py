@@ -15,7 +15,7 @@ from flashkeel.output import sweep_labels, units
 from flashkeel.output.plots import workload_kind
 from flashkeel.output.tables import PAGE, grid, of_intervals, tail, titled
 from flashkeel.run import Run, main_class
-from flashkeel.steadiness import MOST_FREE
+from flashkeel.steadiness import is_early
 
 _CYCLE = "writes/cycle"
 _TELL_LEAST = (_CYCLE, "MB/s", "p99.99", "IOPS", "mean")
@@ -94,8 +94,7 @@ def _columns(
 
 
 def _is_early(row: Mapping[str, Any]) -> bool:
-    share: float | None = row.get("from_free_blocks")
-    return abs(share or 0.0) > MOST_FREE
+    return is_early(row.get("from_free_blocks"), row.get("left_in_buffer"))
 
 
 def _marks(row: Mapping[str, Any]) -> str:
@@ -109,7 +108,8 @@ def _meanings(rows: Sequence[Mapping[str, Any]]) -> str:
     if any(map(_is_early, rows)):
         words += (
             "\n~ blocks that were free before, or are free now, are more than a tenth of what was"
-            "\nprogrammed: WAF is not yet the one that lasts"
+            "\nprogrammed, or as much of what was written is in the write buffer yet: WAF is not"
+            "\nyet the one that lasts"
         )
     if any(row.get("overloaded") for row in rows):
         words += "\n! requests come faster than they are served: latencies say how long the run was"

@@ -115,6 +115,7 @@ def _measures() -> dict[str, _Measure]:
         "waf": lambda run: run.data.get("waf"),
         **_bounds_of("waf"),
         "from_free_blocks": steadiness.from_free_blocks,
+        "left_in_buffer": steadiness.left_in_buffer,
         "erases": lambda run: run.data.get("erases"),
         _DRIVE_WRITES: _drive_writes,
         "gc_blocked_fraction": lambda run: run.data.get("gc_blocked_fraction"),
@@ -334,8 +335,7 @@ def _marks(found: Sequence[dict[str, Any]], y: str) -> list[str]:
 
 
 def _is_early(row: dict[str, Any]) -> bool:
-    share: float | None = row["from_free_blocks"]
-    return abs(share or 0.0) > steadiness.MOST_FREE
+    return steadiness.is_early(row["from_free_blocks"], row["left_in_buffer"])
 
 
 def _lines(

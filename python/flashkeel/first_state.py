@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from flashkeel._core import LOGICAL_PAGE_BYTES
-from flashkeel.quantities import in_seconds, logical_bytes
+from flashkeel.quantities import in_bytes, in_seconds, logical_bytes
 from flashkeel.run import Run
 
 MOST_UNWRITTEN = 0.01
 """Share of the pages read beyond which it is said that they were never written."""
+
+_SAME = 0.01
+"""Share of the drive by which two regions may differ and be taken for the same."""
 
 _LEAST_WAF = 1.05
 """Below it there is nothing to amplify writes, whatever the state."""
@@ -33,12 +36,13 @@ def scatters_reads(run: Run) -> bool:
 def rewritten_share(run: Run) -> float | None:
     """Return which share of the drive the host wrote, in the warm-up too, over an even state.
 
-    None where it wrote evenly itself, so that the state stays what it was, where nothing else was
-    written than what the host wrote, and for a stack.
+    None where it wrote as evenly to the same places itself, so that the state stays what it was,
+    where nothing else was written than what the host wrote, and for a stack.
     """
     device, workload = _even(run), run.data["config"]["workload"]
-    pattern = workload["source"].get("pattern", {}).get("policy")
-    if device is None or pattern == "uniform" or (run.data.get("waf") or 0.0) < _LEAST_WAF:
+    if device is None or (run.data.get("waf") or 0.0) < _LEAST_WAF:
+        return None
+    if _goes_on(device, workload["source"]):
         return None
     # Of all seeds together, as is what they wrote.
     measured_s = run.data["simulated_s"]
@@ -53,6 +57,19 @@ def decides(run: Run) -> bool:
     rewritten = rewritten_share(run)
     is_young = rewritten is not None and rewritten < 1
     return is_young or scatters_reads(run) or unwritten_share(run) > MOST_UNWRITTEN
+
+
+def _goes_on(device: dict[str, Any], source: dict[str, Any]) -> bool:
+    """Return whether a source writes evenly to all that the device was written evenly in."""
+    if source.get("pattern", {}).get("policy") != "uniform":
+        return False
+    if source["trim_fraction"] or source["zero_fraction"]:
+        return False
+    capacity = logical_bytes(device)
+    first = in_bytes(source["region_offset"])
+    size = in_bytes(source["region_size"]) if "region_size" in source else capacity - first
+    apart = max(first, abs(size - device["precondition"]["fill"] * capacity))
+    return bool(apart <= _SAME * capacity)
 
 
 def _even(run: Run) -> dict[str, Any] | None:

@@ -42,6 +42,33 @@ def test_uneven_writes_over_an_even_state_are_told_until_the_drive_is_written():
     assert first_state.rewritten_share(long) > 1 and "evenly" not in text
 
 
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"workload.source.region_size": "38MiB"},
+        {"workload.source.region_offset": "190MiB"},
+        {"workload.source.trim_fraction": 0.1},
+        {"workload.source.zero_fraction": 0.1},
+        {"device.precondition.fill": 0.9},
+    ],
+)
+def test_even_writes_to_other_places_than_before_are_told(elsewhere):
+    writes = {"workload.source.read_fraction": 0.1, "workload.requests": 40_000}
+    run, text = told(**writes, **elsewhere)
+    assert 0 < first_state.rewritten_share(run) < 1
+    assert "of the drive, which was written evenly before" in text
+
+
+def test_even_writes_to_all_that_was_written_before_leave_it_as_it_was():
+    same = {
+        "device.precondition.fill": 0.9,
+        "workload.source.region_size": "342MiB",
+        "workload.requests": 40_000,
+    }
+    run, text = told(**same)
+    assert run.waf > 1.05 and first_state.rewritten_share(run) is None and "evenly" not in text
+
+
 def test_what_holds_for_several_runs_is_said_once():
     run, _ = told(**{"device.precondition.fill": 0.5})
     said = [text for text in cautions.of([run, run.called("other")]) if "never written" in text]

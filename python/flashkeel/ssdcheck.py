@@ -28,6 +28,9 @@ WORKLOADS = (
 )
 """Profiles of Table II of the paper, and its 50/50 mix."""
 
+PROFILE_REQUESTS = 200_000
+"""Requests of a profile that is predicted, unless it is said how many."""
+
 _SIMULATED = "sim:"
 _OF_RUNS = ("seed", "workload", "measure", "runs")
 """What a document with a drive may say of runs, and no drive has."""
@@ -112,35 +115,34 @@ class Drive:
     def predict(
         self,
         model: Diagnosis,
-        workload: str,
-        requests: int = 200_000,
-        seed: int = 1,
+        workload: str | Experiment,
+        requests: int | None = None,
+        seed: int | None = None,
         use_cache: bool = True,
         progress: Progress | None = None,
         false_calls: float | None = None,
     ) -> dict[str, Any]:
         """Run `workload` with predictions from `model`; return what became of them.
 
-        `workload` is a profile, each of whose requests comes its gap after its
-        predecessor's completion, or an experiment's TOML file. No greater part of
+        `workload` is a profile, each of whose requests, 200,000 or so many, comes its gap after
+        its predecessor's completion, or an experiment or its TOML file. `seed` replaces the
+        experiment's own; that of a profile is 1. No greater part of
         the normal requests than `false_calls` is called slow, if given. The dictionary
-        has ``requests``, ``slow_fraction``, ``slow_recall``, ``normal_recall``,
-        ``precision``, ``score`` (in requests), ``is_on``, ``contradiction`` (what the drive did
-        that the model's cannot do, or None) and ``model``, with what was learnt.
+        has ``workload``, ``seed``, ``requests``, ``slow_fraction``, ``slow_recall``,
+        ``normal_recall``, ``precision``, ``score`` (in requests), ``is_on``, ``contradiction``
+        (what the drive did that the model's cannot do, or None) and ``model``, with what was
+        learnt.
         """
-        if workload in json.loads(_core.list_names("profiles")):
-            experiment = Experiment.with_profile(workload).set("workload.pacing", "think")
-            experiment = experiment.set("workload.requests", requests)
+        if isinstance(workload, Experiment):
+            name, experiment = workload.name, workload
+            _refuse_requests(name, requests)
         else:
-            try:
-                experiment = Experiment.find(workload)
-            except InputError as error:
-                raise naming_profiles(workload, error) from None
+            name, experiment = workload, find_workload(workload, requests)
         plan, *others = experiment.plans(seed, progress)
         if any(it["config"]["workload"] != plan["config"]["workload"] for it in others):
             names = ", ".join(it["name"] for it in (plan, *others))
             raise InputError(
-                f"{workload}: its runs have workloads of their own, and one is predicted: "
+                f"{name}: its runs have workloads of their own, and one is predicted: "
                 f"leave one of {names}"
             )
         found: dict[str, Any] = json.loads(
@@ -148,13 +150,13 @@ class Drive:
                 _core.put_target(json.dumps(plan), self._target),
                 json.dumps(model.model),
                 model.name,
-                seed,
+                plan["config"]["seed"],
                 false_calls,
                 _cache_dir(use_cache),
                 progress,
             )
         )
-        return {"workload": workload} | found
+        return {"workload": name, "seed": plan["config"]["seed"]} | found
 
     def serve_nbd(
         self,
@@ -198,6 +200,28 @@ class Drive:
             )
         )
         return found
+
+
+def find_workload(name: str, requests: int | None = None) -> Experiment:
+    """Return the experiment of a profile, of so many requests, or of a name or a TOML file.
+
+    InputError where `requests` are given for an experiment, which has its own.
+    """
+    if name in json.loads(_core.list_names("profiles")):
+        experiment = Experiment.with_profile(name).set("workload.pacing", "think")
+        count = PROFILE_REQUESTS if requests is None else requests
+        return experiment.set("workload.requests", count)
+    try:
+        experiment = Experiment.find(name)
+    except InputError as error:
+        raise naming_profiles(name, error) from None
+    _refuse_requests(name, requests)
+    return experiment
+
+
+def _refuse_requests(name: str, requests: int | None) -> None:
+    if requests is not None:
+        raise InputError(f"{name}: requests are of a profile; an experiment has its own")
 
 
 def _unused(document: dict[str, Any], sets: Sequence[tuple[str, str]]) -> tuple[str, ...]:

@@ -92,6 +92,27 @@ def test_a_stack_is_probed_and_predicted_like_a_device(cli, device, tmp_path):
     assert json.loads(outcome.out)["workloads"][0]["requests"] == 2000
 
 
+def test_an_experiment_is_predicted_with_its_own_seed_and_requests(cli, device, tmp_path):
+    mine = tmp_path / "mine.toml"
+    source = '[workload.source]\npolicy = "profile"\nname = "web"\n'
+    mine.write_text(f"seed = 7\n[workload]\nrequests = 2000\n{source}")
+    cli("probe", device, "--out", tmp_path / "out")
+    options = ("--model", tmp_path / "out/model.json", "--format", "json")
+
+    def predicted(*more):
+        (found,) = json.loads(cli("predict", device, *options, *more).out)["workloads"]
+        return found
+
+    own = predicted("--workload", mine)
+    assert (own["seed"], own["requests"]) == (7, 2000)
+    assert predicted("--workload", mine, "--seed", 7) == own
+    other = predicted("--workload", mine, "--seed", 8)
+    assert other["seed"] == 8 and other["score"] != own["score"]
+    assert predicted("--workload", "web", "--requests", 1000)["seed"] == 1
+    refused = cli("predict", device, *options, "--workload", mine, "--requests", 1000)
+    assert refused.status == 2 and f"{mine}: requests are of a profile" in refused.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

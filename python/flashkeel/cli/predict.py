@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,20 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from flashkeel._core import InputError
-from flashkeel.cli.common import DESTROY, Number, console, echo
-from flashkeel.cli.probe import FORMAT, NO_CACHE, SEED, SETS, find_drive
+from flashkeel._core import InputError, list_names
+from flashkeel.cli.common import DESTROY, Number, Seed, console, echo
+from flashkeel.cli.probe import FORMAT, NO_CACHE, SETS, find_drive
+from flashkeel.experiment import Experiment
 from flashkeel.output import files, log_tables, probe_tables
 from flashkeel.output.progress import Bars
 from flashkeel.seeds import consecutive
-from flashkeel.ssdcheck import WORKLOADS, Diagnosis, predict_log
+from flashkeel.ssdcheck import (
+    PROFILE_REQUESTS,
+    WORKLOADS,
+    Diagnosis,
+    find_workload,
+    predict_log,
+)
 
 _OF_LOGS = ("iolog", "device", "time_unit")
 _OF_DRIVES = ("workloads", "requests", "sets", "seed", "destroy", "no_cache")
@@ -63,10 +71,8 @@ _OF_DRIVES = ("workloads", "requests", "sets", "seed", "destroy", "no_cache")
 @click.option(
     "--requests",
     type=click.IntRange(min=1),
-    default=200_000,
-    show_default=True,
     metavar="N",
-    help="Requests of each profile.",
+    help=f"Requests of each profile.  [default: {PROFILE_REQUESTS}]",
 )
 @click.option(
     "--false-calls",
@@ -83,7 +89,12 @@ _OF_DRIVES = ("workloads", "requests", "sets", "seed", "destroy", "no_cache")
     "--workload or --log.",
 )
 @SETS
-@SEED
+@click.option(
+    "--seed",
+    type=Seed(),
+    metavar="N",
+    help="Seed, instead of the experiment's own, or 1 of a profile.",
+)
 @DESTROY
 @NO_CACHE
 @FORMAT
@@ -97,11 +108,11 @@ def predict(
     time_unit: str | None,
     model_file: Path | None,
     workloads: tuple[str, ...],
-    requests: int,
+    requests: int | None,
     false_calls: float | None,
     save_model: Path | None,
     sets: tuple[str, ...],
-    seed: int,
+    seed: int | None,
     destroy: bool,
     no_cache: bool,
     form: str,
@@ -142,16 +153,25 @@ def predict(
     chosen = workloads or WORKLOADS
     if save_model is not None and len(chosen) != 1:
         raise click.UsageError("--save-model goes with one --workload, or with --log")
+    experiments = _find_workloads(chosen, requests)
     with Bars(["model", *chosen]) as bars:
         if model is None:
             # The model must not know the very drive that it predicts.
-            _, other = consecutive(seed, 2)
+            seeds = [it.plans(seed)[0]["config"]["seed"] for it in experiments]
+            nexts = consecutive(seeds[0], len(seeds) + 1)
+            other = next(it for it in nexts if it not in seeds)
             model = drive.probe(other, not no_cache, partial(bars.update, 0))
         results = [
             drive.predict(
-                model, name, requests, seed, not no_cache, partial(bars.update, index), false_calls
+                model,
+                experiment,
+                seed=seed,
+                use_cache=not no_cache,
+                progress=partial(bars.update, index),
+                false_calls=false_calls,
             )
-            for index, name in enumerate(chosen, 1)
+            | {"workload": name}
+            for index, (name, experiment) in enumerate(zip(chosen, experiments, strict=True), 1)
         ]
     _warn_of_guesses(model)
     for name, result in zip(chosen, results, strict=True):
@@ -160,9 +180,17 @@ def predict(
     if save_model is not None:
         _save(save_model, target, learned[0])
     if form == "json":
-        echo(json.dumps({"target": target, "seed": seed, "workloads": results}, indent=2))
+        echo(json.dumps({"target": target, "workloads": results}, indent=2))
     else:
         console().print(probe_tables.predictions(target, results))
+
+
+def _find_workloads(names: Sequence[str], requests: int | None) -> list[Experiment]:
+    """Return what is predicted; the requests are those of the profiles, of which there is one."""
+    profiles = json.loads(list_names("profiles"))
+    if not any(name in profiles for name in names):
+        return [find_workload(name, requests) for name in names]
+    return [find_workload(name, requests if name in profiles else None) for name in names]
 
 
 def _warn_of_guesses(model: Diagnosis) -> None:

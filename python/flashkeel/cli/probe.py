@@ -22,7 +22,6 @@ FORMAT = click.option(
 SETS = click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key of the device or stack."
 )
-SEED = click.option("--seed", type=Seed(), default=1, show_default=True, metavar="N", help="Seed.")
 NO_CACHE = click.option(
     "--no-cache", is_flag=True, help="Neither use nor keep steady states on disk."
 )
@@ -31,7 +30,7 @@ NO_CACHE = click.option(
 @click.command()
 @click.argument("target", metavar="sim:PRESET|FILE.toml|DRIVE|nbd://...")
 @SETS
-@SEED
+@click.option("--seed", type=Seed(), default=1, show_default=True, metavar="N", help="Seed.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

@@ -157,7 +157,7 @@ def test_planes_that_are_erased_together_free_all_their_blocks():
     }
     small = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
     for key, value in together.items():
-        small.set(f"device.{key}", value)
+        small = small.set(f"device.{key}", value)
     (settled,) = small.set("workload.requests", 200_000).run().runs
     assert abs(steadiness.from_free_blocks(settled)) < steadiness.MOST_FREE
 

@@ -64,9 +64,9 @@ def test_reads_and_writes_that_last_as_long_as_the_run_have_no_such_note(small_r
 def test_what_the_buffer_holds_at_the_end_was_not_programmed():
     def run(**settings):
         small = flashkeel.Experiment(SMALL.partition("[workload]")[0] + WORKLOAD, "small")
-        small.set("device.buffer.size", "16MiB").set("device.buffer.flush", ["watermark"])
+        small = small.set("device.buffer.size", "16MiB").set("device.buffer.flush", ["watermark"])
         for key, value in settings.items():
-            small.set(f"workload.{key}", value)
+            small = small.set(f"workload.{key}", value)
         (found,) = small.run().runs
         return found, [words for words in cautions.beginning(found) if "buffer" in words]
 
@@ -84,3 +84,15 @@ def test_what_the_buffer_holds_at_the_end_was_not_programmed():
     # A buffer that was as full before has passed all on.
     assert run(requests=40_000, warm_up="200ms")[1] == []
     assert run(requests=100_000)[1] == []
+
+
+def test_a_request_log_that_was_full_is_told():
+    small = flashkeel.Experiment(SMALL.partition("[workload]")[0] + WORKLOAD, "small")
+    (run,) = small.set("measure.log_requests", True).set("measure.log_rows", 150).run().runs
+    (words,) = cautions.not_logged(run)
+    assert words.startswith("its request log was full: 50 of 200 requests are not in it")
+    assert f"{run.name}: {words}" in cautions.of([run])
+    assert ("request log", words) in [(it.kind, it.text) for it in warnings.found([run])]
+    assert len(run.requests()) == 150
+    (whole,) = small.set("measure.log_rows", 200).run().runs
+    assert not list(cautions.not_logged(whole))

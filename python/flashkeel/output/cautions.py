@@ -38,7 +38,7 @@ def of(runs: Sequence[Run]) -> Iterator[str]:
         for one in overload.found(run):
             name = run.name if one.name == run.name else f"{run.name}: {one.name}"
             yield f"{name}: {overloaded(one)}"
-        for text in (*ended_early(run), *waiting(run), *beginning(run)):
+        for text in (*ended_early(run), *waiting(run), *beginning(run), *not_logged(run)):
             yield f"{run.name}: {text}"
         for text in of_the_first_state(run):
             begun.setdefault(text, []).append(run.name)
@@ -94,6 +94,15 @@ def beginning(run: Run) -> Iterator[str]:
         yield (
             f"WAF is lower than it stays: at the end {units.share(buffered)} of what was written "
             "was in the write buffer yet, and not programmed"
+        )
+
+
+def not_logged(run: Run) -> Iterator[str]:
+    """Give a sentence where the request log was full before the run ended."""
+    if missing := run.data.get("requests_not_logged", 0):
+        yield (
+            f"its request log was full: {missing:,} of {run.data['requests']:,} requests are not "
+            "in it, nor in pictures made of it; `measure.log_rows` says how many it takes"
         )
 
 

@@ -52,6 +52,8 @@ def _of(run: Run) -> Iterator[Warning]:
         yield Warning("first state", run.name, text)
     for text in cautions.ended_early(run):
         yield Warning("rates", run.name, text)
+    for text in cautions.not_logged(run):
+        yield Warning("request log", run.name, text)
     yield from _unsteady(run)
     yield from _overloaded(run)
     yield from _impossible(run)

@@ -30,6 +30,9 @@ ROUNDS = 25
 WINDOW = 5
 """Rounds of SNIA's measurement window."""
 
+_SECOND = 1.0
+"""From one of fio's values to the next, in s, as its ``ss_interval`` is unless it is set."""
+
 MOST_RANGE = 0.20
 MOST_SLOPE = 0.10
 
@@ -185,6 +188,8 @@ class Steadiness:
     """The first window that is steady; None where none is."""
     last: Window | None
     """The last window; None where there are too few rounds for one."""
+    window_rounds: int = WINDOW
+    """Rounds that a window takes."""
 
     @property
     def is_left(self) -> bool:
@@ -199,19 +204,47 @@ def assess(
     run: Run,
     variable: str,
     criterion: Criterion | None = None,
-    length_s: float | None = None,
+    window_s: float | None = None,
     seed: int | None = None,
 ) -> Steadiness:
     """Return how steady a run was by SNIA's criterion, or by another one.
 
-    Of a pool of seeds it is the first seed's unless `seed` says another.
+    A window is `window_s` long, or a fifth of the run: five rounds by SNIA's criterion; by one of
+    fio's, which takes a value each second, rounds of a second, and at least five. InputError where
+    it is shorter than five windows of the time series. Of a pool of seeds it is the first seed's
+    unless `seed` says another.
     """
+    length_s, count = _cut(run, criterion, window_s, seed)
     points = rounds(run, variable, length_s, seed)
-    found = windows(points)
+    found = windows(points, count)
     first = next(
         (it for it in found if (criterion.is_met(it) if criterion else it.is_steady)), None
     )
-    return Steadiness(variable, points, first, found[-1] if found else None)
+    return Steadiness(variable, points, first, found[-1] if found else None, count)
+
+
+def _cut(
+    run: Run, criterion: Criterion | None, window_s: float | None, seed: int | None
+) -> tuple[float | None, int]:
+    """Return how long a round is, in s, if that is not a part of the run, and rounds a window."""
+    if criterion is None and window_s is None:
+        return None, WINDOW
+    starts_ns = run.series(seed)["start_ns"]
+    if len(starts_ns) < 2:
+        return None, WINDOW
+    least_s = float(starts_ns[1] - starts_ns[0]) / 1e9
+    if window_s is not None and round(window_s / least_s, 6) < WINDOW:
+        raise InputError(
+            f"a window of {window_s:g} s is shorter than {WINDOW} windows of the time series of "
+            f"run {run.name!r}, of {least_s:g} s each, which measure.series_window sets"
+        )
+    whole_s = window_s or (len(starts_ns) - 1) * least_s * WINDOW / ROUNDS
+    if criterion is None:
+        return whole_s / WINDOW, WINDOW
+    length_s = max(1, round(min(_SECOND, whole_s / WINDOW) / least_s)) * least_s
+    while round(whole_s / length_s) < WINDOW and length_s > 1.5 * least_s:
+        length_s -= least_s
+    return length_s, max(WINDOW, round(whole_s / length_s))
 
 
 def from_free_blocks(run: Run) -> float | None:

@@ -43,6 +43,24 @@ def test_a_window_is_as_long_as_asked_for(cli, longer):
     assert found["steadystate"]["duration"] == pytest.approx(0.25)
 
 
+def test_fios_criterion_takes_a_value_each_second(cli, tmp_path):
+    arrivals = {"policy": "poisson", "iops": 300}
+    small = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
+    small = small.set("workload.source.arrivals", arrivals).set("workload.requests", 3200)
+    small.run().save(tmp_path / "s")
+    options = ("--ss", "iops:1%", "--ss-dur", 7)
+    (found,) = json.loads(cli("steady", tmp_path / "s", *options, "--format", "json").out)
+    state = found["steadystate"]
+    assert (state["attained"], state["duration"], state["interval_s"]) == (0, 7, 1)
+    series = flashkeel.load(tmp_path / "s").runs[0].series()
+    seconds = (series["reads"] + series["writes"])[:100].reshape(10, 10).sum(axis=1)[-7:]
+    assert state["data"]["values"] == list(seconds)
+    deviation = max(abs(seconds - seconds.mean())) / seconds.mean()
+    assert float(state["criterion"].removesuffix("%")) == pytest.approx(100 * deviation, abs=1e-5)
+    assert "a window has 7 rounds of 1.00 s" in cli("steady", tmp_path / "s", *options).out
+    assert "a window has 5 rounds of 400 ms" in cli("steady", tmp_path / "s").out
+
+
 def test_a_run_of_two_steady_states_is_marked(cli, longer, monkeypatch):
     values = [2e6] * 12 + [2e5] * 13
     points = [steadiness.Point(n, n + 1, value) for n, value in enumerate(values)]
@@ -81,6 +99,7 @@ def test_too_few_rounds_are_told(cli, longer):
     [
         (("--ss", "speed:5%"), "write iops, bw or lat"),
         (("-o", "steady.txt"), "a picture ends in .png"),
+        (("--ss-dur", "0.04"), "shorter than 5 windows of the time series of run 'run', of 0.01 s"),
     ],
 )
 def test_bad_input(cli, longer, options, words):

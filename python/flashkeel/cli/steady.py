@@ -38,7 +38,8 @@ from flashkeel.steadiness import Criterion, Steadiness
     "window_s",
     type=Number(min=0, min_open=True),
     metavar="SECONDS",
-    help="Length of the window, instead of a fifth of the run.",
+    help="Length of the window, instead of a fifth of the run: five rounds, or with --ss rounds of "
+    "a second, and at least five.",
 )
 @click.option(
     "--variable",
@@ -73,9 +74,8 @@ def steady(
     chosen = steadiness.parse(criterion) if criterion is not None else None
     tracked = chosen.variable if chosen else variable
     runs = load_runs(result, "a steady state")
-    length_s = window_s / steadiness.WINDOW if window_s else None
     parts = [(run, seed) for run in runs for seed in run.seeds]
-    found = [steadiness.assess(run, tracked, chosen, length_s, seed) for run, seed in parts]
+    found = [steadiness.assess(run, tracked, chosen, window_s, seed) for run, seed in parts]
     if path is None:
         _show(parts, found, chosen, form)
     else:
@@ -131,6 +131,7 @@ def _window(window: steadiness.Window, criterion: Criterion | None) -> dict[str,
     return {
         "duration": window.points[-1].end_s - window.points[0].start_s,
         "from_s": window.points[0].start_s,
+        "interval_s": window.points[0].end_s - window.points[0].start_s,
         # As fio does, in the unit of the limit.
         "criterion": f"{value * 100:f}%" if is_share else f"{value:f}",
         "max_deviation": window.deviation_share * window.average,

@@ -379,8 +379,8 @@ def steady(
         table.add_row(escape(run.name), str(len(one.points)), *cells, f"{end}{mark}")
     by = f"ss={criterion}" if criterion else "SNIA's criterion: range 20 %, line 10 %"
     below = (
-        "of the first steady window of five rounds, or of the last where none is;\n"
-        "at the end: the average of the last five rounds"
+        "of the first steady window, or of the last where none is; at the end: the\n"
+        f"average of the last window; a window has {_window(found)}"
     )
     if any(one.is_left for one in found):
         below += (
@@ -388,3 +388,14 @@ def steady(
             "mixes two states"
         )
     return titled(f"Steady state by {by} ({workload_kind(all_runs)})", table, below)
+
+
+def _window(found: Sequence[Steadiness]) -> str:
+    """Return how many rounds a window takes, and how long they are."""
+    rounds = sorted({one.window_rounds for one in found})
+    lengths = sorted({it.end_s - it.start_s for one in found for it in one.points[:1]})
+    count = " to ".join(map(str, dict.fromkeys((rounds[0], rounds[-1]))))
+    if not lengths:
+        return f"{count} rounds"
+    ends = (units.duration(length * 1e9) for length in (lengths[0], lengths[-1]))
+    return f"{count} rounds of {' to '.join(dict.fromkeys(ends))}"

@@ -23,7 +23,8 @@ from flashkeel.run import Run
 @click.argument("b")
 @checked(
     "a percentile of B is higher than A's by its interval, more of B's requests failed, or B lacks "
-    "runs or requests that A has"
+    "runs or requests that A has. With fewer than four seeds on a side (run --seeds 4) another "
+    "seed alone may make it so"
 )
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True

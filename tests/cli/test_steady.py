@@ -98,6 +98,7 @@ def test_too_few_rounds_are_told(cli, longer):
     ("options", "words"),
     [
         (("--ss", "speed:5%"), "write iops, bw or lat"),
+        (("--ss", "iops:10%", "--variable", "waf"), "--ss names one of its own"),
         (("-o", "steady.txt"), "a picture ends in .png"),
         (("--ss-dur", "0.04"), "shorter than 5 windows of the time series of run 'run', of 0.01 s"),
     ],

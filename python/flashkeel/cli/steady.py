@@ -44,9 +44,7 @@ from flashkeel.steadiness import Criterion, Steadiness
 @click.option(
     "--variable",
     type=click.Choice(list(steadiness.VARIABLES)),
-    default="lat",
-    show_default=True,
-    help="What SNIA's criterion is applied to.",
+    help="What SNIA's criterion is applied to.  [default: lat]",
 )
 @out_file("Convergence plot to write, .png, .svg or .pdf.")
 @checked("a seed of a run reached no steady state, or left it later")
@@ -57,7 +55,7 @@ def steady(
     result: str,
     criterion: str | None,
     window_s: float | None,
-    variable: str,
+    variable: str | None,
     path: Path | None,
     check: bool,
     form: str,
@@ -71,8 +69,10 @@ def steady(
     """
     if path is not None:
         refuse_no_picture(path)
+    if criterion is not None and variable is not None:
+        raise click.UsageError("--variable goes with SNIA's criterion; --ss names one of its own")
     chosen = steadiness.parse(criterion) if criterion is not None else None
-    tracked = chosen.variable if chosen else variable
+    tracked = chosen.variable if chosen else variable or "lat"
     runs = load_runs(result, "a steady state")
     parts = [(run, seed) for run in runs for seed in run.seeds]
     found = [steadiness.assess(run, tracked, chosen, window_s, seed) for run, seed in parts]

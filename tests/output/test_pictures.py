@@ -100,10 +100,18 @@ def test_heat_takes_the_log_of_requests(logged, small_result):
     axes, _ = logged.plot("heat", run="debit", latency_class="small_read").axes
     cells = axes.collections[0].get_array()
     assert cells.sum() == logged["debit"].samples("small_read")
+    assert "log was full" not in axes.get_xlabel()
     with pytest.raises(InputError, match="log_requests"):
         small_result.plot("heat")
     with pytest.raises(InputError, match="has no trim"):
         logged.plot("heat", latency_class="trim")
+
+
+def test_heat_of_a_log_that_was_full_says_so():
+    small = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small").set("workload.requests", 500)
+    full = small.set("measure.log_requests", True).set("measure.log_rows", 200)
+    axes, _ = full.run().plot("heat").axes
+    assert axes.get_xlabel().endswith("; the request log was full then")
 
 
 def test_windows_have_a_lane_for_each_set_and_counts_below(windowed, logged):

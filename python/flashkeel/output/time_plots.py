@@ -166,7 +166,8 @@ def heat(result: Result, run: str | None = None, latency_class: str | None = Non
     axes.set_yscale("log")
     plots.latencies(axes.yaxis)
     axes.set_ylabel(f"latency of {units.requests(latency_class)}")
-    axes.set_xlabel(f"completed at ({unit})")
+    full = "; the request log was full then" if chosen.data.get("requests_not_logged") else ""
+    axes.set_xlabel(f"completed at ({unit}){full}")
     figure.colorbar(cells, ax=axes, label="requests")
     which = plots.which_seed([chosen])
     figure.suptitle(f"{result.title}: {chosen.name} ({workload_kind([chosen])}{which})")

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ MOST_YEARS = 100.0
 TARGET_TOLERANCE = 0.005
 """Share of the required lifetime by which a life may miss it: an epoch or two of rounding."""
 _LEVELS = (0.05, 0.5, 0.95)
+_DELAY_PERCENTILES = (50, 90, 99, 99.9, 99.99)
 _BLOCK_PERCENTS = ("1", "10", "50", "90", "99")
 
 
@@ -73,7 +75,11 @@ class Plan:
         return estimates([self], seeds, seed, progress)[0]
 
     def to_object(self) -> dict[str, Any]:
-        """Return the plan as the core reads it."""
+        """Return the plan as the core reads it; InputError where a number is none."""
+        for name in ("target_years", "write_amplification"):
+            value = getattr(self, name)
+            if value is not None and not math.isfinite(value):
+                raise InputError(f"{name} = {value}: give a number")
         return {
             "drive": dict(self.drive),
             "traffic": dict(self.traffic),
@@ -121,6 +127,8 @@ def estimates(
     Plans that differ only in their throttle take little longer than one of them.
     `progress` is called with what is being done and the fraction of it that is done.
     """
+    if seeds < 1:
+        raise InputError(f"seeds = {seeds}: at least one is needed")
     text = json.dumps([plan.to_object() for plan in plans])
     lives = json.loads(_core.lifetimes(text, consecutive(check(seed), seeds), progress))
     return [Estimate(plan, found) for plan, found in zip(plans, lives, strict=True)]
@@ -180,9 +188,15 @@ class Estimate:
                 values.append(float(value))
         return statistics.fmean(values) if values else None
 
-    def delay_ns(self, percentile: int) -> float | None:
-        """Return the throttle's delay at the 50th, 90th, 99th, 99.9th or 99.99th percentile."""
-        at = (50, 90, 99, 999, 9999).index(percentile)
+    def delay_ns(self, percentile: float) -> float | None:
+        """Return the throttle's delay at the 50th, 90th, 99th, 99.9th or 99.99th percentile.
+
+        None where nothing is written; InputError at another percentile.
+        """
+        if percentile not in _DELAY_PERCENTILES:
+            known = ", ".join(map(str, _DELAY_PERCENTILES))
+            raise InputError(f"no delay is known at {percentile}; there are {known}")
+        at = _DELAY_PERCENTILES.index(percentile)
         held = [life["response"] for life in self.lives if life["response"] is not None]
         return statistics.fmean(r["delay_quantiles_ns"][at] for r in held) if held else None
 
@@ -240,7 +254,7 @@ def to_object(free: Estimate, chosen: Estimate) -> dict[str, Any]:
                 "mean": chosen.mean("response", "delay_mean_ns"),
                 "50": chosen.delay_ns(50),
                 "99": chosen.delay_ns(99),
-                "99.9": chosen.delay_ns(999),
+                "99.9": chosen.delay_ns(99.9),
                 "longest": chosen.mean("response", "delay_longest_ns"),
             },
             "response_ns": {

@@ -107,8 +107,11 @@ class Drive:
     ) -> Diagnosis:
         """Diagnose the drive in its initial state; `seed` decides both.
 
-        It is overwritten. What is not found within `limit` of its time is not determined.
+        It is overwritten. What is not found within `limit` of its time is not determined;
+        InputError where that is no time.
         """
+        if limit is not None and limit <= timedelta():
+            raise InputError(f"limit = {limit.total_seconds():g} s: it has to be above 0")
         found = _core.probe(self._target, check(seed), _cache_dir(use_cache), limit, progress)
         return Diagnosis(self.name, json.loads(found))
 

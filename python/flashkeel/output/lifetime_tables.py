@@ -152,7 +152,7 @@ def _response(key: str) -> Callable[[Estimate], str]:
     return lambda estimate: units.duration(estimate.mean("response", key))
 
 
-def _delay(percentile: int) -> Callable[[Estimate], str]:
+def _delay(percentile: float) -> Callable[[Estimate], str]:
     return lambda estimate: units.duration(estimate.delay_ns(percentile))
 
 
@@ -177,7 +177,7 @@ _ROWS: Sequence[tuple[str, Callable[[Estimate], str]]] = (
     ("mean response of a page write", _response("mean_ns")),
     ("delay by the throttle, mean", _response("delay_mean_ns")),
     ("  p99", _delay(99)),
-    ("  p99.9", _delay(999)),
+    ("  p99.9", _delay(99.9)),
     ("  longest", _response("delay_longest_ns")),
 )
 """What each row is called, and its cell for an estimate."""

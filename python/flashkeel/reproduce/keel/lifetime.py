@@ -39,7 +39,7 @@ def _measure(session: Session) -> Outcome:
     found = dict(zip(keys, estimates, strict=True))
     kept = all(found[profile, "ready"].meets_target() for profile in lives.PROFILES)
     unthrottled = {p: lives.years(found[p, "none"]) for p in lives.PROFILES}
-    held = {p: units.duration(found[p, "ready"].delay_ns(999)) for p in lives.PROFILES}
+    held = {p: units.duration(found[p, "ready"].delay_ns(99.9)) for p in lives.PROFILES}
     return Outcome(
         {
             "five-years": Finding(

@@ -189,7 +189,7 @@ def _delay(estimate: Estimate) -> float:
 
 
 def _p999(estimate: Estimate) -> float:
-    return estimate.delay_ns(999) or 0.0
+    return estimate.delay_ns(99.9) or 0.0
 
 
 def _draw(lives: Mapping[tuple[str, str], Estimate], needy: list[str]) -> Figure:

@@ -1,0 +1,37 @@
+"""Lives in Python: what is no plan, and no question, is refused in words."""
+
+from datetime import timedelta
+
+import flashkeel
+import pytest
+from flashkeel import InputError
+from flashkeel.lifetime import Plan
+
+DRIVE = {"capacity": "1GB", "rated_cycles": 50}
+TRAFFIC = {"policy": "constant", "per_day": "10GB"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "seeds", "words"),
+    [
+        ({}, 0, "seeds = 0: at least one is needed"),
+        ({"target_years": float("nan")}, 1, "target_years = nan: give a number"),
+        ({"write_amplification": float("inf")}, 1, "write_amplification = inf: give a number"),
+    ],
+)
+def test_numbers_that_mean_nothing_are_refused(settings, seeds, words):
+    with pytest.raises(InputError, match=words):
+        Plan(DRIVE, TRAFFIC, **settings).estimate(seeds=seeds)
+
+
+def test_delays_are_known_at_five_percentiles():
+    found = Plan(DRIVE, TRAFFIC, throttle="ready", write_amplification=2.0).estimate(seeds=1)
+    delays = [found.delay_ns(percentile) for percentile in (50, 90, 99, 99.9, 99.99)]
+    assert delays == sorted(delays) and delays[-1] > 0
+    with pytest.raises(InputError, match="no delay is known at 98; there are 50, 90, 99"):
+        found.delay_ns(98)
+
+
+def test_a_probe_has_some_time():
+    with pytest.raises(InputError, match="limit = -1 s: it has to be above 0"):
+        flashkeel.Drive.find("sim:ssd-d").probe(limit=timedelta(seconds=-1))

@@ -58,7 +58,7 @@ def test_predictions_from_a_saved_model(cli, device, tmp_path):
     assert exchange["is_on"]
     table = cli("predict", device, "--model", tmp_path / "out/model.json", *options).out
     assert "normal" in table and all(len(line) <= 80 for line in table.splitlines()[1:])
-    assert "mean" in table
+    assert "mean" in table and "predictions (synthetic workload)" in " ".join(table.split())
 
 
 def test_predictions_from_guessed_thresholds_are_warned_of(cli, device, tmp_path):

@@ -55,7 +55,9 @@ def predictions(target: str, found: Sequence[dict[str, Any]]) -> Group:
     if len(found) > 1:
         table.add_section()
         table.add_row("mean", "", *(units.share(_mean(found, key)) for key in keys), "")
-    return tables.titled(f"{target}: predictions", table)
+    is_synthetic = any(row["basis"] == "synthetic" for row in found)
+    kind = "synthetic workload" if is_synthetic else "recorded trace"
+    return tables.titled(f"{target}: predictions ({kind})", table)
 
 
 def _mean(found: Sequence[dict[str, Any]], key: str) -> float | None:

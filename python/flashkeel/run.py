@@ -122,12 +122,10 @@ class Run:
         `percentile` is written as ``99.9`` or ``"p99.9"``. One that is not in the result is that
         of the histogram, exact to three significant digits; InputError without histograms.
         """
-        known = self._distribution(latency_class)["percentile"]
-        if known and "detail" in self.data:
-            wanted = percentiles.key(percentiles.parse(percentile))
-            if wanted not in known:
-                slowest: int = self._distribution(latency_class)["max_ns"]
-                return min(_ranked(self.distribution(latency_class), wanted), slowest)
+        wanted = self._other(latency_class, percentile)
+        if wanted is not None:
+            slowest: int = self._distribution(latency_class)["max_ns"]
+            return min(_ranked(self.distribution(latency_class), wanted), slowest)
         value: int | None = self._at(latency_class, "percentile", percentile)
         return value
 
@@ -168,14 +166,23 @@ class Run:
         return found
 
     def beyond(self, latency_class: str, percentile: str | float) -> int:
-        """Return how many samples lie beyond a percentile; below ten it is a guess."""
+        """Return how many samples lie beyond a percentile; below ten it is a guess.
+
+        Percentiles are those of :meth:`percentile`.
+        """
+        wanted = self._other(latency_class, percentile)
+        if wanted is not None:
+            found = self.distribution(latency_class)
+            value = _ranked(found, wanted)
+            return sum(count for ns, count in found if ns > value)
         return int(self._at(latency_class, "beyond", percentile) or 0)
 
     def interval(self, latency_class: str, percentile: str | float) -> tuple[int, int] | None:
         """Return the 95 % interval of a percentile in ns; `None` if too few samples bound it.
 
         Of a pool of four seeds or more it takes in what they differ by; of fewer it is
-        :meth:`order_interval`.
+        :meth:`order_interval`. InputError for a percentile that is not in the result, as is one
+        of the histogram: what its interval is has not been kept.
         """
         from flashkeel import spread
 
@@ -296,6 +303,12 @@ class Run:
             )
         distribution: dict[str, Any] = self.data.get(latency_class, _NO_SAMPLES)
         return distribution
+
+    def _other(self, latency_class: str, percentile: str | float) -> str | None:
+        """Return the key of a percentile that is not in the result, but in its histograms."""
+        known = self._distribution(latency_class)["percentile"]
+        wanted = percentiles.key(percentiles.parse(percentile))
+        return wanted if known and "detail" in self.data and wanted not in known else None
 
     def _at(self, latency_class: str, what: str, percentile: str | float) -> Any:  # noqa: ANN401
         values = self._distribution(latency_class).get(what, {})

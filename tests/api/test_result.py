@@ -45,6 +45,15 @@ def test_other_percentiles_are_those_of_the_histogram(small_result):
         ranked = run_module._ranked(run.distribution(latency_class), "99.000000")
         assert ranked == run.percentile(latency_class, 99)
         assert run.percentile(latency_class, 0) <= run.percentile(latency_class, 0.01)
+        beyond = [run.beyond(latency_class, p) for p in (99, 99.3, 99.5, 99.99999)]
+        assert beyond == sorted(beyond, reverse=True)
+        value = run.percentile(latency_class, 99.3)
+        assert beyond[1] == sum(n for ns, n in run.distribution(latency_class) if ns > value)
+        assert beyond[3] == 0
+        # What its interval is has not been kept.
+        with pytest.raises(InputError, match=r"no percentile 99\.3 .* p99\.9"):
+            run.interval(latency_class, 99.3)
+    assert (run.percentile("flush", 99.3), run.beyond("flush", 99.3)) == (None, 0)
 
 
 @pytest.mark.parametrize("text", ["x", "100", "-1", "nan", ""])

@@ -31,13 +31,17 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     click.echo(text, file=sys.stderr if err else sys.stdout, nl=nl)
 
 
-def print_notes(notes: Iterable[str]) -> None:
-    """Print notes on standard error, no wider than a page."""
+def paragraph(text: str) -> str:
+    """Return a text in lines no wider than a page, in which names of options stay whole."""
     from flashkeel.output.tables import PAGE
 
+    return textwrap.fill(text, PAGE, break_long_words=False, break_on_hyphens=False)
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """Print notes on standard error, no wider than a page."""
     for note in notes:
-        lines = textwrap.fill(f"note: {note}", PAGE, break_long_words=False, break_on_hyphens=False)
-        echo(lines, err=True)
+        echo(paragraph(f"note: {note}"), err=True)
 
 
 @contextmanager

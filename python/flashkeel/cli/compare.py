@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
@@ -11,10 +10,10 @@ import click
 
 from flashkeel import comparison, measures, settings, spread
 from flashkeel._core import InputError
-from flashkeel.cli.common import checked, console, echo, end
+from flashkeel.cli.common import checked, console, echo, end, paragraph
 from flashkeel.cli.results import load_runs, result_file, told_apart
 from flashkeel.comparison import Comparison
-from flashkeel.output import cautions, comparison_tables, tables, units
+from flashkeel.output import cautions, comparison_tables, units
 from flashkeel.run import Run
 
 _FEW_SEEDS = (
@@ -57,9 +56,9 @@ def compare(a: str, b: str, check: bool, form: str) -> None:
             screen.print(comparison_tables.comparison(left, right, rows, measured, differ))
         for side, each in runs.items():
             for caution in cautions.of(each):
-                echo(textwrap.fill(f"Note: {side} {caution}", tables.PAGE))
+                echo(paragraph(f"Note: {side} {caution}"))
         for text in _missing(pairs):
-            echo(textwrap.fill(text, tables.PAGE))
+            echo(paragraph(text))
         if alone:
             echo(f"Not compared, as the other side has none of that name: {', '.join(alone)}")
     if check:

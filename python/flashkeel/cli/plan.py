@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import textwrap
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,13 +18,14 @@ from flashkeel.cli.common import (
     console,
     echo,
     end,
+    paragraph,
     show_with_picture,
     source_settings,
 )
 from flashkeel.cli.plan_buffer import buffer
 from flashkeel.cli.plan_tier import MediumType, tier
 from flashkeel.lifetime import Estimate, Plan
-from flashkeel.output import files, lifetime_plots, lifetime_tables, tables
+from flashkeel.output import files, lifetime_plots, lifetime_tables
 from flashkeel.output.progress import Bars
 
 _ENDURANCE = ("rated_cycles", "tbw", "dwpd")
@@ -234,11 +234,6 @@ def _print(free: Estimate, held: Estimate) -> None:
     echo()
     echo(lifetime_tables.verdict(free, held))
     for warning in lifetime_tables.warnings(free, held):
-        echo(_filled(f"Warning: {warning}"))
+        echo(paragraph(f"Warning: {warning}"))
     for note in held.notes:
-        echo(_filled(f"Note: {note}."))
-
-
-def _filled(text: str) -> str:
-    """Return a paragraph as wide as a table, in which the names of options stay whole."""
-    return textwrap.fill(text, tables.PAGE, break_on_hyphens=False)
+        echo(paragraph(f"Note: {note}."))

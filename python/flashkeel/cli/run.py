@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from flashkeel.cli.common import DESTROY, Seed, console, echo, saved_after
+from flashkeel.cli.common import DESTROY, Seed, console, echo, paragraph, saved_after
 from flashkeel.cli.finding import find, note_missing_link
 from flashkeel.experiment import identity
 from flashkeel.output.progress import Bars
@@ -140,4 +139,4 @@ def _print_tables(result: Result) -> None:
     for note in tables.notes(result.runs):
         echo(note)
     for caution in cautions.of(result.runs):
-        echo(textwrap.fill(f"Note: {caution}", tables.PAGE))
+        echo(paragraph(f"Note: {caution}"))

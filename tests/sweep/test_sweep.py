@@ -323,6 +323,16 @@ def test_what_most_points_have_is_shown(cli, mine, tmp_path):
     assert "small reads; writes/cycle" in outcome.out
     rows = [line.split() for line in outcome.out.splitlines() if line[:1].isdigit()]
     assert [row[3:5] == ["–", "–"] for row in rows] == [True, False, False] * 2
+    assert "– no small reads there; other classes are columns of sweep.parquet" in outcome.out
+
+
+def test_points_that_a_picture_leaves_out_are_named(mine, tmp_path):
+    text = SWEEP.replace("[0.5, 0.9]", "[0.5, 1.0]") + '[picture]\ny = "write_p99_ns"\n'
+    axes, *_ = drawn(mine, tmp_path, text)
+    said = axes.get_figure().get_supxlabel()
+    assert said.startswith("left out, without write p99: points 2, 4\n")
+    axes, *_ = drawn(mine, tmp_path, SWEEP)
+    assert "left out" not in axes.get_figure().get_supxlabel()
 
 
 def test_a_column_that_is_not_there_is_told_before_anything_is_run(cli, mine, tmp_path):

@@ -62,7 +62,13 @@ def sweep(
     if _CYCLE in shown:
         caption.append(f"{_CYCLE}: drive writes for each cycle of the flash")
     caption.append(f"* fewer than {FEW} samples beyond: how many")
-    lines = ["; ".join(caption), *map(sweep_labels.meaning, sweep_labels.long_keys(keys, rows))]
+    lines = ["; ".join(caption)]
+    if not all(run.samples(latency_class) for run in all_runs):
+        words = units.requests(latency_class)
+        lines.append(
+            f"{units.MISSING} no {words} there; other classes are columns of sweep.parquet"
+        )
+    lines += [*map(sweep_labels.meaning, sweep_labels.long_keys(keys, rows))]
     if dropped:
         lines.append(f"no room here, but columns of sweep.parquet: {', '.join(dropped)}")
     below = "\n".join(lines) + of_intervals(all_runs, latency_class) + _meanings(rows)

@@ -31,6 +31,8 @@ FILES = (*_TABLES, *_TENANTS, PICTURE)
 _DECADE = 10
 """Times the least value from which on an axis is logarithmic."""
 _MOST_TICKS = 12
+_MOST_NAMED = 8
+"""Points that are named where they are left out."""
 _MOST_LETTERS = 80
 """Of words across that have room beside each other."""
 _SHOWN = (50.0, 99.0, 99.9, 99.99, 99.9999)
@@ -285,7 +287,7 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
     axes.set_xlabel(x if x in design.keys else _words(x))
     axes.set_ylabel(y if y in design.keys else _words(y))
     axes.grid(alpha=0.3)
-    words = _marks(found, y) + [
+    words = [*_left_out(found, x, y), *_marks(found, y)] + [
         sweep_labels.meaning(key) for key in sweep_labels.long_keys(shown, measured)
     ]
     if words:
@@ -314,6 +316,17 @@ def _mark(axes: Axes, row: dict[str, Any], x: str, y: str, mark: dict[str, Any])
 def _beyond(name: str) -> str:
     """Return the column of the samples beyond a percentile."""
     return f"{name.removesuffix('_ns')}_beyond"
+
+
+def _left_out(found: Sequence[dict[str, Any]], x: str, y: str) -> Iterable[str]:
+    """Yield which points are in no picture, as they have nothing to show there."""
+    for column in dict.fromkeys((x, y)):
+        points = dict.fromkeys(str(row["point"]) for row in found if row[column] is None)
+        if points:
+            kind = "points" if len(points) > 1 else "point"
+            named = len(points) <= _MOST_NAMED
+            which = f"{kind} {', '.join(points)}" if named else f"{len(points)} {kind}"
+            yield f"left out, without {_words(column)}: {which}"
 
 
 def _marks(found: Sequence[dict[str, Any]], y: str) -> list[str]:

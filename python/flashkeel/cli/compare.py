@@ -10,14 +10,14 @@ import click
 
 from flashkeel import comparison, measures, settings, spread
 from flashkeel._core import InputError
-from flashkeel.cli.common import checked, console, echo, end, paragraph
+from flashkeel.cli.common import checked, console, echo, end, paragraph, print_notes
 from flashkeel.cli.results import load_runs, result_file, told_apart
 from flashkeel.comparison import Comparison
 from flashkeel.output import cautions, comparison_tables, units
 from flashkeel.run import Run
 
 _FEW_SEEDS = (
-    f"note: with fewer than {spread.FEWEST} seeds on a side another seed alone may make a "
+    f"with fewer than {spread.FEWEST} seeds on a side another seed alone may make a "
     f"percentile higher; `run --seeds {spread.FEWEST}` on both sides takes that in"
 )
 
@@ -64,7 +64,7 @@ def compare(a: str, b: str, check: bool, form: str) -> None:
     if check:
         is_whole = not any(text.startswith("A ") for text in alone)
         if any(row.verdict == "higher" and not row.over_seeds for rows in found for row in rows):
-            echo(textwrap.fill(_FEW_SEEDS, tables.PAGE), err=True)
+            print_notes([_FEW_SEEDS])
         every = zip(pairs, found, strict=True)
         end(is_whole and all(comparison.passes(*pair, rows) for pair, rows in every))
 

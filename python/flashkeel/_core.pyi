@@ -85,8 +85,8 @@ class RunResult:
     def series(self) -> Table:
         """Return the time series, one row a window."""
 
-    def requests(self) -> Table | None:
-        """Return the request log, one row a request, if the experiment asked for one."""
+    def requests(self) -> bytes | None:
+        """Return the request log as a Parquet file, if the experiment asked for one."""
 
     def chips(self) -> Table | None:
         """Return what each chip did, one row a time, if the experiment asked for it."""

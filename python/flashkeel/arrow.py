@@ -30,8 +30,6 @@ _BATCH_ROWS = 1 << 16
 """Rows read at a time."""
 
 KINDS = ("series", "requests", "chips")
-_WORDS = "operation"
-"""The column of a log of requests that holds no numbers."""
 
 _HINTS = {
     "requests": "; set measure.log_requests = true",
@@ -151,11 +149,14 @@ class TableFiles:
         """Return the file's path; any run name gives a valid one of its own."""
         return self.directory / kind / f"{quote(run, safe=' ')}.seed{seed}.parquet"
 
-    def write(self, kind: str, run: str, seed: int, table: ArrowStreamExportable) -> None:
-        """Write a table given as anything with ``__arrow_c_stream__``."""
+    def write(self, kind: str, run: str, seed: int, table: ArrowStreamExportable | bytes) -> None:
+        """Write a table given as anything with ``__arrow_c_stream__``, or as a Parquet file."""
         path = self.path(kind, run, seed)
         path.parent.mkdir(exist_ok=True)
-        write_table(path, table, **_encoding(kind, table))
+        if isinstance(table, bytes):
+            _write(path, table)
+        else:
+            write_table(path, table)
 
     def read(self, kind: str, run: str, seed: int) -> Table:
         """Read a table; InputError where the run has none."""
@@ -182,15 +183,19 @@ class TableFiles:
                 shutil.copytree(self.directory / kind, directory / kind)
 
 
-def write_table(path: Path, table: ArrowStreamExportable, **options: Any) -> None:  # noqa: ANN401
-    """Write a table as Parquet, with `options` of the library's; OSError names `path`."""
+def write_table(path: Path, table: ArrowStreamExportable) -> None:
+    """Write a table as Parquet; OSError names `path`."""
     from arro3.io import write_parquet
 
     # Into memory first: where a disk is full the library panics. The table takes far more.
     written = io.BytesIO()
-    write_parquet(table, written, **({"compression": "zstd(1)"} | options))
+    write_parquet(table, written, compression="zstd(1)")
+    _write(path, written.getbuffer())
+
+
+def _write(path: Path, content: bytes | memoryview) -> None:
     try:
-        path.write_bytes(written.getbuffer())
+        path.write_bytes(content)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
@@ -205,27 +210,6 @@ def _refuse_torn(path: Path) -> None:
     footer = int.from_bytes(last[:4], "little")
     if first != mark or last[4:] != mark or footer + 12 > size:
         raise ValueError("its beginning and end are not those of a Parquet file")
-
-
-def _encoding(kind: str, table: ArrowStreamExportable) -> dict[str, Any]:
-    """Return how columns are written, by the names of the writer's options.
-
-    Numbers of a log of requests hardly ever repeat: looking each up in a dictionary takes a third
-    of the time of writing them. Of the rest zstd and small batches take a quarter, for files 7 %
-    smaller.
-    """
-    if kind != "requests":
-        return {}
-    from arro3.core import Table as ArrowTable
-
-    numbers = set(ArrowTable.from_arrow(table).column_names) - {_WORDS}
-    return {
-        "dictionary_enabled": False,
-        "column_dictionary_enabled": {_WORDS: True},
-        "column_encoding": dict.fromkeys(numbers, "delta_binary_packed"),
-        "compression": "snappy",
-        "write_batch_size": 1 << 16,
-    }
 
 
 def _read_table(written: bytes) -> Table:

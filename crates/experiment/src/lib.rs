@@ -13,6 +13,7 @@ mod document;
 mod error;
 mod footprint;
 mod lifetime;
+mod log_file;
 mod logged;
 mod memory;
 mod outcome;

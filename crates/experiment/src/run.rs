@@ -6,13 +6,14 @@ use flashkeel_device::{DeviceConfig, Doing, FillPattern, Ssd};
 use flashkeel_engine::{Span, Time};
 use flashkeel_host::device::{Device, Unmade, seed_of};
 use flashkeel_host::{DriveError, Measured, Tenant, drive, parts, reports};
-use flashkeel_stats::{Column, MeasureConfig, Recorder, RequestLog};
+use flashkeel_stats::{Column, Recorder};
 use flashkeel_workload::{Basis, Source};
 use serde_json::{Value, json};
 
 use crate::{
     Error, Experiment, Opened, RunOutcome, RunPlan, Target, VERSION,
     cache::Cache,
+    log_file::LogFile,
     outcome::TenantOutcome,
     pooling::{pool, sum_of_counts},
     real, stack,
@@ -27,8 +28,8 @@ pub struct Finished {
     pub outcome: RunOutcome,
     /// The time series, column by column.
     pub series: Vec<(String, Column)>,
-    /// The request log, column by column, if one was asked for.
-    pub requests: Option<Vec<(String, Column)>>,
+    /// The request log as a Parquet file, if one was asked for.
+    pub requests: Option<Vec<u8>>,
     /// What each chip did in the window asked for, column by column; chips of
     /// several SSDs are counted on from one to the next.
     pub chips: Option<Vec<(String, Column)>>,
@@ -54,14 +55,13 @@ pub fn run(
     let gauges: Vec<&str> = gauges.iter().map(String::as_str).collect();
     let workloads = stack::workloads(&config);
     let warm_up = workloads.iter().map(|workload| workload.warm_up).max().unwrap_or_default();
-    let recorder = Recorder::new(&config.measure, warm_up, &gauges);
-    // The log of all requests is kept once, with those of all tenants.
-    let unlogged = MeasureConfig { log_requests: false, ..config.measure.clone() };
+    let mut recorder = Recorder::new(&config.measure, warm_up, &gauges);
+    let log = config.measure.log_requests.then(|| LogFile::of(&mut recorder, config.measure.log_rows));
     let names = stack::tenants(&config);
     let tenants = sources.iter_mut().zip(&workloads).map(|(source, workload)| Tenant {
         source: source.as_mut(),
         workload,
-        recorder: (!names.is_empty()).then(|| Recorder::new(&unlogged, warm_up, &[])),
+        recorder: (!names.is_empty()).then(|| Recorder::new(&config.measure, warm_up, &[])),
     });
     let tenants = tenants.collect();
     if let Some(window) = &config.measure.chip_log {
@@ -134,7 +134,7 @@ pub fn run(
     Ok(Finished {
         outcome,
         series: all.series.columns(),
-        requests: all.log.map(RequestLog::into_columns),
+        requests: log.map(LogFile::end),
         chips: config.measure.chip_log.as_ref().map(|_| chip_columns(&*device)),
     })
 }

@@ -6,8 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use bytes::Bytes;
 use flashkeel_device::VictimConfig;
 use flashkeel_experiment::{Error, Finished, RunPlan, explain, merge, resolve, run};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::{Field, Row};
 use serde_json::{Value, json};
 
 const DOCUMENT: &str = "\
@@ -262,10 +265,16 @@ fn a_result_has_the_promised_shape() {
     assert_eq!((&result["requests"], &result["basis"]), (&json!(20000), &json!("synthetic")));
     assert_eq!(result["config"]["seed"], json!(1));
     let blame: u64 = result["blame_ns"].as_object().unwrap().values().map(|ns| ns.as_u64().unwrap()).sum();
-    let log = finished.requests.unwrap();
-    let (_, latency) = log.iter().find(|(name, _)| name == "latency_ns").unwrap();
-    let flashkeel_stats::Column::U64(latency) = latency else { panic!("latencies are whole numbers") };
-    assert_eq!((latency.len(), latency.iter().sum::<u64>()), (20000, blame));
+    let log = SerializedFileReader::new(Bytes::from(finished.requests.unwrap())).unwrap();
+    let rows = log.get_row_iter(None).unwrap().map(Result::unwrap);
+    let latency = |row: Row| row.get_column_iter().find(|(name, _)| *name == "latency_ns").unwrap().1.clone();
+    let latencies: Vec<u64> = rows
+        .map(|row| match latency(row) {
+            Field::ULong(ns) => ns,
+            other => panic!("latencies are whole numbers, not {other}"),
+        })
+        .collect();
+    assert_eq!((latencies.len(), latencies.iter().sum::<u64>()), (20000, blame));
     assert!(finished.series.iter().all(|(_, column)| column.len() == finished.series[0].1.len()));
     assert!(finish(&plans(&[])[0], 1, None).requests.is_none());
 }

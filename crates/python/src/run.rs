@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use flashkeel_experiment::{Finished, RunPlan};
-use pyo3::prelude::*;
+use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{errors::InputError, progress::watched, table::Table};
 
@@ -12,7 +12,7 @@ use crate::{errors::InputError, progress::watched, table::Table};
 pub struct RunResult {
     json: String,
     series: Table,
-    requests: Option<Table>,
+    requests: Option<Vec<u8>>,
     chips: Option<Table>,
 }
 
@@ -28,9 +28,9 @@ impl RunResult {
         self.series.clone()
     }
 
-    /// The request log, if the experiment asked for one.
-    fn requests(&self) -> Option<Table> {
-        self.requests.clone()
+    /// The request log as a Parquet file, if the experiment asked for one.
+    fn requests<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.requests.as_deref().map(|file| PyBytes::new(py, file))
     }
 
     /// What each chip did, if the experiment asked for it.
@@ -59,7 +59,7 @@ pub fn run(
     Ok(RunResult {
         json: serde_json::to_string(&outcome).expect("results are plain data"),
         series: Table::new(series),
-        requests: requests.map(Table::new),
+        requests,
         chips: chips.map(Table::new),
     })
 }

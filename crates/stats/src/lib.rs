@@ -1,5 +1,5 @@
 //! Turns completions into measurements: latency distributions to six nines,
-//! the blame table, time series, an optional request log, and the digest.
+//! the blame table, time series, the rows of a request log, and the digest.
 //!
 //! A [`Recorder`] takes every completion of a run and ends as a
 //! [`Measurement`]. Its [`Summary`] is what results are written from and read
@@ -37,6 +37,6 @@ pub use histogram::HISTOGRAM_PRECISION;
 pub use latency::Latencies;
 pub use percentile::{PerPercentile, Percentile};
 pub use recorder::{Asked, Measurement, Recorder};
-pub use request_log::RequestLog;
+pub use request_log::LogRows;
 pub use series::Series;
 pub use summary::{Detail, SizedDistribution, Summary};

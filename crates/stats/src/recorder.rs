@@ -1,11 +1,14 @@
 //! The recorder: takes every completion of a run.
 
+use std::sync::mpsc::SyncSender;
+
 use flashkeel_engine::{Completion, Lba, Operation, SECTOR_BYTES, Span, Status, Time};
 
 use crate::{
-    BlameTable, Latencies, MeasureConfig, RequestLog, Series, SizeClass, Summary,
+    BlameTable, Latencies, LogRows, MeasureConfig, Series, SizeClass, Summary,
     class::Group,
     digest::Hasher,
+    request_log::RequestLog,
     summary::{Detail, Totals},
 };
 
@@ -48,8 +51,6 @@ pub struct Measurement {
     pub summary: Summary,
     /// The time series.
     pub series: Series,
-    /// The request log, if one was asked for.
-    pub log: Option<RequestLog>,
 }
 
 impl Recorder {
@@ -68,8 +69,15 @@ impl Recorder {
             latencies: Latencies::default(),
             blame: BlameTable::default(),
             series: Series::new(measure_from, config.series_window, gauge_names),
-            log: config.log_requests.then(|| RequestLog::new(config.log_rows)),
+            log: None,
         }
+    }
+
+    /// Hands one row for each measured request to `rows`, in order of completion and
+    /// [`LogRows::MOST`] at a time, until there are `max_rows`; with the end of the run what
+    /// is left comes, even if it is none.
+    pub fn log_to(&mut self, rows: SyncSender<LogRows>, max_rows: u64) {
+        self.log = Some(RequestLog::new(max_rows, rows));
     }
 
     /// Takes one completion. The latency is the time from the request's arrival to the
@@ -129,13 +137,16 @@ impl Recorder {
     /// If `gauges` and the gauge names differ in number.
     pub fn finish(mut self, end: Time, gauges: &[u64]) -> Measurement {
         self.series.finish(end, gauges);
-        self.totals.not_logged = self.log.as_ref().map_or(0, RequestLog::not_logged);
+        if let Some(log) = &mut self.log {
+            log.flush();
+            self.totals.not_logged = log.not_logged;
+        }
         let detail = Detail {
             measured_ns: end.0.saturating_sub(self.measure_from.0),
             histograms: self.latencies,
             blame: self.blame,
         };
         let summary = Summary::new(self.hasher.finish(), self.totals, detail);
-        Measurement { summary, series: self.series, log: self.log }
+        Measurement { summary, series: self.series }
     }
 }

@@ -2,8 +2,10 @@
 
 mod support;
 
+use std::sync::mpsc::sync_channel;
+
 use flashkeel_engine::{Cause, Completion, Lba, Ledger, Operation, RequestId, Span, Status, Time};
-use flashkeel_stats::{Asked, Column, MeasureConfig, Recorder, RequestLog, Series, Summary};
+use flashkeel_stats::{Asked, Column, LogRows, MeasureConfig, Recorder, Series, Summary};
 use support::{Sample, feed, feed_one, read};
 
 fn column(columns: &[(String, Column)], name: &str) -> Column {
@@ -17,19 +19,23 @@ fn at_ms(ms: u64, latency_ns: u64) -> Sample {
 #[test]
 fn requests_submitted_during_the_warm_up_count_in_the_digest_only() {
     let run = |first_latency_ns| {
-        let config = MeasureConfig { log_requests: true, ..MeasureConfig::default() };
-        let mut recorder = Recorder::new(&config, Span::from_ms(10), &[]);
+        let (out, rows) = sync_channel(8);
+        let mut recorder = Recorder::new(&MeasureConfig::default(), Span::from_ms(10), &[]);
+        recorder.log_to(out, u64::MAX);
         // The first is submitted before the end of the warm-up and completes after it.
         feed(&mut recorder, &[at_ms(9, first_latency_ns), at_ms(10, 1_000), at_ms(11, 1_000)]);
-        recorder.finish(Time::ZERO + Span::from_ms(30), &[])
+        (
+            recorder.finish(Time::ZERO + Span::from_ms(30), &[]),
+            rows.iter().map(|lot| lot.len()).sum::<usize>(),
+        )
     };
-    let (fast, slow) = (run(5_000_000), run(6_000_000));
+    let ((fast, logged), (slow, _)) = (run(5_000_000), run(6_000_000));
     assert_eq!(fast.summary.requests, 2);
     assert_eq!(fast.summary.read.max_ns, Some(1_000));
     assert_eq!(fast.summary.blame_ns[Cause::OwnFlash], 2_000);
     assert_eq!(fast.summary.simulated_s, 0.020);
     assert_eq!(fast.summary.read.iops, 100.0);
-    assert_eq!(fast.log.unwrap().len(), 2);
+    assert_eq!(logged, 2);
     assert_eq!(column(&fast.series.columns(), "start_ns"), Column::U64(vec![10_000_000]));
     assert_eq!(column(&fast.series.columns(), "reads"), Column::U64(vec![2]));
     assert_ne!(fast.summary.digest, slow.summary.digest);
@@ -160,21 +166,27 @@ fn a_window_that_the_clock_cannot_end_stays_open() {
     assert_eq!(column(&series.columns(), "reads"), Column::U64(vec![1]));
 }
 
-fn logged(max_rows: u64) -> (RequestLog, u64) {
-    let config = MeasureConfig { log_requests: true, log_rows: max_rows, ..MeasureConfig::default() };
-    let mut recorder = Recorder::new(&config, Span::ZERO, &[]);
-    let slow = Sample { owners: vec![(Cause::OwnFlash, 10), (Cause::BehindErase, 90)], ..at_ms(1, 0) };
-    feed(&mut recorder, &[read(50), slow, Sample { operation: Operation::Write, ..at_ms(2, 70) }]);
+/// The rows of a log of at most `max_rows`, in lots, and how many requests are missing in it.
+fn logged(samples: &[Sample], max_rows: u64) -> (Vec<LogRows>, u64) {
+    let (out, rows) = sync_channel(8);
+    let mut recorder = Recorder::new(&MeasureConfig::default(), Span::ZERO, &[]);
+    recorder.log_to(out, max_rows);
+    feed(&mut recorder, samples);
     let measurement = recorder.finish(Time(5_000_000), &[]);
-    assert_eq!(measurement.summary.requests, 3);
-    (measurement.log.unwrap(), measurement.summary.requests_not_logged)
+    assert_eq!(measurement.summary.requests, samples.len() as u64);
+    (rows.iter().collect(), measurement.summary.requests_not_logged)
+}
+
+fn three() -> [Sample; 3] {
+    let slow = Sample { owners: vec![(Cause::OwnFlash, 10), (Cause::BehindErase, 90)], ..at_ms(1, 0) };
+    [read(50), slow, Sample { operation: Operation::Write, ..at_ms(2, 70) }]
 }
 
 #[test]
 fn the_log_has_a_row_for_each_request() {
-    let (log, not_logged) = logged(3);
-    assert_eq!(not_logged, 0);
-    let columns = log.into_columns();
+    let (mut lots, not_logged) = logged(&three(), 3);
+    assert_eq!((lots.len(), not_logged), (1, 0));
+    let columns = lots.remove(0).into_columns();
     let indices = vec![0, 0, 1];
     let vocabulary = &["read", "write", "trim", "flush", "write_zeroes", "demote"];
     assert_eq!(column(&columns, "operation"), Column::Word { indices, vocabulary });
@@ -189,8 +201,22 @@ fn the_log_has_a_row_for_each_request() {
 
 #[test]
 fn a_full_log_stops_and_counts() {
-    let (log, not_logged) = logged(2);
-    assert_eq!((log.len(), log.not_logged(), not_logged), (2, 1, 1));
+    let (lots, not_logged) = logged(&three(), 2);
+    assert_eq!((lots[0].len(), not_logged), (2, 1));
+}
+
+#[test]
+fn a_log_comes_in_lots_and_its_columns_stay() {
+    let most = LogRows::MOST;
+    let mut samples = vec![read(1); 2 * most];
+    samples[most + 3].owners = vec![(Cause::BehindErase, 7)];
+    let (lots, _) = logged(&samples, u64::MAX);
+    assert_eq!(lots.iter().map(LogRows::len).collect::<Vec<_>>(), [most, most, 0]);
+    let columns: Vec<_> = lots.into_iter().map(LogRows::into_columns).collect();
+    assert_eq!(columns.iter().map(Vec::len).collect::<Vec<_>>(), [8, 9, 9]);
+    let mut waits = vec![0; most];
+    waits[3] = 7;
+    assert_eq!(column(&columns[1], "behind_erase_ns"), Column::U64(waits));
 }
 
 #[test]

@@ -44,9 +44,18 @@ class Comparison:
     def verdict(self) -> str:
         """``lower`` or ``higher`` (B against A), ``overlap`` or ``unknown``.
 
-        It is unknown with fewer than ten samples beyond the percentile.
+        It is unknown with fewer than ten samples beyond the percentile, and where intervals that
+        know nothing of what seeds differ by lie apart.
         """
-        return verdict(self.interval_ns if self.fewest_beyond >= FEW else None)
+        found = verdict(self.interval_ns if self.fewest_beyond >= FEW else None)
+        return "unknown" if self.takes_seeds else found
+
+    @property
+    def takes_seeds(self) -> bool:
+        """Whether there is no verdict for want of seeds: with four and more there might be."""
+        if self.over_seeds or self.fewest_beyond < FEW:
+            return False
+        return verdict(self.interval_ns) in ("lower", "higher")
 
 
 def verdict(interval: tuple[float, float] | None) -> str:
@@ -65,7 +74,8 @@ def covers(found: Sequence[Comparison]) -> str:
         return "Intervals take in how far seeds differ."
     return (
         "Intervals take requests for independent: where slow ones come in bursts, seeds differ "
-        f"by more. Runs of {spread.FEWEST} seeds or more on both sides take that in."
+        f"by more. Runs of {spread.FEWEST} seeds or more on both sides take that in, and of fewer "
+        "none is called lower or higher."
     )
 
 

@@ -1,11 +1,13 @@
 """Differences of percentiles and what they are worth."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import flashkeel
 import pytest
 from flashkeel import Run
 from flashkeel.arrow import TableFiles
+from flashkeel.output import comparison_tables
 from flashkeel.percentiles import key
 
 PERCENTILES = (50.0, 99.0, 99.9, 99.99, 99.9999)
@@ -25,16 +27,28 @@ def run_with(value_ns, low_ns, high_ns, beyond=100):
     return Run(data, TableFiles(Path()))
 
 
+def verdicts(a, b, over_seeds):
+    """Return the verdicts, where intervals take in what seeds differ by or do not."""
+    return {replace(row, over_seeds=over_seeds).verdict for row in flashkeel.compare(a, b)}
+
+
 def test_clear_difference_has_a_sign():
-    rows = flashkeel.compare(run_with(1000, 950, 1050), run_with(500, 480, 520))
-    assert {row.verdict for row in rows} == {"lower"}
-    rows = flashkeel.compare(run_with(500, 480, 520), run_with(1000, 950, 1050))
-    assert {row.verdict for row in rows} == {"higher"}
+    a, b = run_with(1000, 950, 1050), run_with(500, 480, 520)
+    assert verdicts(a, b, over_seeds=True) == {"lower"}
+    assert verdicts(b, a, over_seeds=True) == {"higher"}
 
 
-def test_overlapping_intervals_give_no_verdict():
-    rows = flashkeel.compare(run_with(1000, 900, 1100), run_with(1050, 950, 1150))
-    assert {row.verdict for row in rows} == {"overlap"}
+def test_of_few_seeds_a_clear_difference_is_none():
+    a, b = run_with(1000, 950, 1050), run_with(500, 480, 520)
+    for rows in (flashkeel.compare(a, b), flashkeel.compare(b, a)):
+        assert {(row.verdict, row.takes_seeds) for row in rows} == {("unknown", True)}
+        assert {comparison_tables.verdict(row) for row in rows} == {"few seeds"}
+
+
+@pytest.mark.parametrize("over_seeds", [True, False])
+def test_overlapping_intervals_give_no_verdict(over_seeds):
+    a, b = run_with(1000, 900, 1100), run_with(1050, 950, 1150)
+    assert verdicts(a, b, over_seeds) == {"overlap"}
 
 
 def test_interval_of_the_difference():
@@ -46,14 +60,14 @@ def test_interval_of_the_difference():
 
 def test_few_samples_give_no_verdict():
     rows = flashkeel.compare(run_with(1000, 950, 1050, beyond=9), run_with(500, 480, 520))
-    assert {row.verdict for row in rows} == {"unknown"}
+    assert {(row.verdict, row.takes_seeds) for row in rows} == {("unknown", False)}
+    assert {comparison_tables.verdict(row) for row in rows} == {"too few"}
 
 
 def test_a_value_that_many_share_is_no_guess():
     constant = run_with(1000, 1000, 1000, beyond=0)
-    rows = flashkeel.compare(constant, run_with(500, 480, 520))
-    assert {row.verdict for row in rows} == {"lower"}
-    assert {row.verdict for row in flashkeel.compare(constant, constant)} == {"overlap"}
+    assert verdicts(constant, run_with(500, 480, 520), over_seeds=True) == {"lower"}
+    assert verdicts(constant, constant, over_seeds=True) == {"overlap"}
 
 
 def test_every_percentile_of_classes_with_samples():

@@ -17,8 +17,8 @@ from flashkeel.output import cautions, comparison_tables, units
 from flashkeel.run import Run
 
 _FEW_SEEDS = (
-    f"with fewer than {spread.FEWEST} seeds on a side another seed alone may make a "
-    f"percentile higher; `run --seeds {spread.FEWEST}` on both sides takes that in"
+    f"--check passed over percentiles that seem higher: with fewer than {spread.FEWEST} seeds on a "
+    f"side another seed alone may make them so; give both sides `run --seeds {spread.FEWEST}`"
 )
 
 
@@ -27,8 +27,8 @@ _FEW_SEEDS = (
 @click.argument("b")
 @checked(
     "a percentile of B is higher than A's by its interval, more of B's requests failed, or B lacks "
-    "runs or requests that A has. With fewer than four seeds on a side (run --seeds 4) another "
-    "seed alone may make it so"
+    "runs or requests that A has. With fewer than four seeds on a side (run --seeds 4) no "
+    "percentile is called higher"
 )
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
@@ -63,7 +63,8 @@ def compare(a: str, b: str, check: bool, form: str) -> None:
             echo(f"Not compared, as the other side has none of that name: {', '.join(alone)}")
     if check:
         is_whole = not any(text.startswith("A ") for text in alone)
-        if any(row.verdict == "higher" and not row.over_seeds for rows in found for row in rows):
+        every_row = [row for rows in found for row in rows]
+        if any(row.takes_seeds and row.difference_ns > 0 for row in every_row):
             print_notes([_FEW_SEEDS])
         every = zip(pairs, found, strict=True)
         end(is_whole and all(comparison.passes(*pair, rows) for pair, rows in every))

@@ -17,12 +17,7 @@ from flashkeel.output.plots import workload_kind
 from flashkeel.output.tables import PAGE, grid, titled
 from flashkeel.run import Run
 
-VERDICTS = {
-    "lower": "lower",
-    "higher": "higher",
-    "overlap": "overlap",
-    "unknown": "too few",
-}
+_FEW_SEEDS = "few seeds"
 _MOST_SETTINGS = 5
 
 
@@ -55,20 +50,25 @@ def comparison(
             units.duration(row.b_ns),
             units.signed_duration(row.difference_ns),
             interval,
-            VERDICTS[row.verdict],
+            verdict(row),
         )
     _add_measures(table, measured)
     caption = (
         f"overlap: the runs may be equal. * fewer than {FEW} samples beyond: how many\n"
         f"{textwrap.fill(covers(found), PAGE)}"
     )
-    if any(row.interval is None for row in measured):
-        caption += (
-            f"\nfew seeds: what the whole run comes to is judged from {spread.FEWEST} seeds on"
-        )
+    if any(row.interval is None for row in measured) or any(row.takes_seeds for row in found):
+        caption += f"\n{_FEW_SEEDS}: a verdict takes {spread.FEWEST} seeds or more on both sides"
     if not found:
         caption = "They have no class of requests in common."
     return titled(title, table, f"{caption}\n{_settings(differ)}")
+
+
+def verdict(row: Comparison) -> str:
+    """Return what is said of B in a percentile, and in two words why nothing is."""
+    if row.verdict != "unknown":
+        return row.verdict
+    return _FEW_SEEDS if row.takes_seeds else "too few"
 
 
 def _add_measures(table: Table, measured: Sequence[Measure]) -> None:
@@ -85,7 +85,7 @@ def _add_measures(table: Table, measured: Sequence[Measure]) -> None:
             of(row.b),
             _signed(of)(row.difference),
             interval,
-            "few seeds" if row.interval is None else VERDICTS[row.verdict],
+            _FEW_SEEDS if row.interval is None else row.verdict,
         )
 
 

@@ -9,7 +9,7 @@ from html import escape
 from flashkeel import comparison, percentiles, settings
 from flashkeel.comparison import FEW, Comparison
 from flashkeel.output import units
-from flashkeel.output.comparison_tables import VERDICTS
+from flashkeel.output.comparison_tables import verdict
 from flashkeel.output.report.draw import Drawing
 from flashkeel.run import Run
 
@@ -61,7 +61,7 @@ def _row(it: Comparison) -> str:
         units.signed_duration(it.difference_ns),
         bounds,
         _bar(it),
-        VERDICTS[it.verdict],
+        verdict(it),
     )
     body = "".join(f"<td>{cell}</td>" for cell in cells)
     name = percentiles.label(it.percentile)

@@ -64,6 +64,11 @@ def bytes_programmed_at_once(geometry: Mapping[str, Any]) -> int:
     return int(pages) * in_bytes(geometry["page_size"])
 
 
+def bytes_erased_at_once(geometry: Mapping[str, Any]) -> int:
+    """Return the bytes of a block, or of one of each plane of a chip, as devices erase them."""
+    return int(geometry["pages_per_block"]) * bytes_programmed_at_once(geometry)
+
+
 def logical_bytes(device: Mapping[str, Any]) -> int:
     """Return the bytes of a device that are for the host."""
     capacity = str(device["logical_capacity"])

@@ -104,7 +104,10 @@ class Run:
 
     @property
     def erases(self) -> int:
-        """Blocks erased, by all seeds together."""
+        """Erases, by all seeds together.
+
+        Each is of a block, or with ``geometry.multi_plane`` of one of each plane of a chip.
+        """
         return int(self.data.get("erases", 0))
 
     def samples(self, latency_class: str) -> int:

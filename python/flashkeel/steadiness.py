@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from flashkeel import amplification
 from flashkeel._core import LOGICAL_PAGE_BYTES, InputError
-from flashkeel.quantities import bytes_programmed_at_once
+from flashkeel.quantities import bytes_erased_at_once, bytes_programmed_at_once
 
 if TYPE_CHECKING:
     import numpy as np
@@ -263,8 +263,7 @@ def from_free_blocks(run: Run) -> float | None:
     if config["device"]["gc"]["movement"]["policy"] == "none":
         return None
     geometry, device = config["device"]["geometry"], run.data["device"]
-    pages_erased = device["erases"] * geometry["pages_per_block"]
-    erased = pages_erased * bytes_programmed_at_once(geometry)
+    erased = device["erases"] * bytes_erased_at_once(geometry)
     return float(1 - erased / device["programmed_bytes"])
 
 

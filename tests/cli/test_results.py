@@ -94,6 +94,16 @@ def changed(saved, path, change):
     return path
 
 
+def test_compare_says_where_an_erase_frees_more(cli, saved, tmp_path):
+    def over_planes(run):
+        run["config"]["device"]["geometry"] |= {"multi_plane": True, "planes_per_chip": 4}
+
+    other = changed(saved, tmp_path / "planes.json", over_planes)
+    words = "erases: one frees 1.00 MiB of A, and 4.00 MiB of B"
+    assert words in cli("compare", saved, other).out
+    assert "one frees" not in cli("compare", saved, saved).out
+
+
 def test_compare_says_what_it_does_not_compare(cli, saved, tmp_path):
     def rename(run):
         run["name"] = run["name"].replace("debit", "mine")

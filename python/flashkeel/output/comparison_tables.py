@@ -15,9 +15,11 @@ from flashkeel.measures import Measure
 from flashkeel.output import units
 from flashkeel.output.plots import workload_kind
 from flashkeel.output.tables import PAGE, grid, titled
+from flashkeel.quantities import bytes_erased_at_once
 from flashkeel.run import Run
 
 _FEW_SEEDS = "few seeds"
+_ERASES = "erases_per_seed"
 _MOST_SETTINGS = 5
 
 
@@ -59,6 +61,8 @@ def comparison(
     )
     if any(row.interval is None for row in measured) or any(row.takes_seeds for row in found):
         caption += f"\n{_FEW_SEEDS}: a verdict takes {spread.FEWEST} seeds or more on both sides"
+    if any(row.measure == _ERASES for row in measured):
+        caption += _erased(a, b)
     if not found:
         caption = "They have no class of requests in common."
     return titled(title, table, f"{caption}\n{_settings(differ)}")
@@ -93,7 +97,7 @@ def _words(measure: str) -> tuple[str, Callable[[float], str]]:
     """Return what a measure is called in tables, and how it is written."""
     if measure == "waf":
         return "WAF", units.ratio
-    if measure == "erases_per_seed":
+    if measure == _ERASES:
         return "erases a seed", units.rate
     latency_class, _, rest = measure.partition("_")
     if rest == "iops":
@@ -105,6 +109,17 @@ def _words(measure: str) -> tuple[str, Callable[[float], str]]:
 
 def _signed(of: Callable[[float], str]) -> Callable[[float], str]:
     return lambda value: f"{'+' if value > 0 else ''}{of(value)}"
+
+
+def _erased(a: Run, b: Run) -> str:
+    """Return a line on what an erase frees, where that is another in A than in B."""
+    configs = [run.data["config"] for run in (a, b)]
+    if any(config.get("stack") for config in configs):
+        return ""
+    first, second = (bytes_erased_at_once(config["device"]["geometry"]) for config in configs)
+    if first == second:
+        return ""
+    return f"\nerases: one frees {units.size(first)} of A, and {units.size(second)} of B"
 
 
 def _settings(differ: Mapping[str, Sequence[str | None]]) -> str:

@@ -323,7 +323,7 @@ def test_what_most_points_have_is_shown(cli, mine, tmp_path):
     assert "small reads; writes/cycle" in outcome.out
     rows = [line.split() for line in outcome.out.splitlines() if line[:1].isdigit()]
     assert [row[3:5] == ["–", "–"] for row in rows] == [True, False, False] * 2
-    assert "– no small reads there; other classes are columns of sweep.parquet" in outcome.out
+    assert "of points without small reads other classes are columns of sweep.parquet" in outcome.out
 
 
 def test_points_that_a_picture_leaves_out_are_named(mine, tmp_path):

@@ -65,9 +65,7 @@ def sweep(
     lines = ["; ".join(caption)]
     if not all(run.samples(latency_class) for run in all_runs):
         words = units.requests(latency_class)
-        lines.append(
-            f"{units.MISSING} no {words} there; other classes are columns of sweep.parquet"
-        )
+        lines.append(f"of points without {words} other classes are columns of sweep.parquet")
     lines += [*map(sweep_labels.meaning, sweep_labels.long_keys(keys, rows))]
     if dropped:
         lines.append(f"no room here, but columns of sweep.parquet: {', '.join(dropped)}")

@@ -76,10 +76,7 @@ class Plan:
 
     def to_object(self) -> dict[str, Any]:
         """Return the plan as the core reads it; InputError where a number is none."""
-        for name in ("target_years", "write_amplification"):
-            value = getattr(self, name)
-            if value is not None and not math.isfinite(value):
-                raise InputError(f"{name} = {value}: give a number")
+        _refuse_no_numbers(vars(self), "")
         return {
             "drive": dict(self.drive),
             "traffic": dict(self.traffic),
@@ -291,6 +288,16 @@ def similarity(
     None where it has fewer than two periods.
     """
     return _core.demand_similarity(json.dumps(dict(traffic)), period_s, share, check(seed))
+
+
+def _refuse_no_numbers(value: Any, key: str) -> None:  # noqa: ANN401
+    """Raise InputError where a number in `value`, which `key` names, is not finite."""
+    match value:
+        case float() if not math.isfinite(value):
+            raise InputError(f"{key} = {value}: give a number")
+        case Mapping():
+            for name, part in value.items():
+                _refuse_no_numbers(part, f"{key}.{name}" if key else name)
 
 
 def _giga(value: float | None) -> float | None:

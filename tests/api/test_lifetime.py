@@ -17,11 +17,12 @@ TRAFFIC = {"policy": "constant", "per_day": "10GB"}
         ({}, 0, "seeds = 0: at least one is needed"),
         ({"target_years": float("nan")}, 1, "target_years = nan: give a number"),
         ({"write_amplification": float("inf")}, 1, "write_amplification = inf: give a number"),
+        ({"drive": DRIVE | {"dwpd": float("nan")}}, 1, "drive.dwpd = nan: give a number"),
     ],
 )
 def test_numbers_that_mean_nothing_are_refused(settings, seeds, words):
     with pytest.raises(InputError, match=words):
-        Plan(DRIVE, TRAFFIC, **settings).estimate(seeds=seeds)
+        Plan(**{"drive": DRIVE, "traffic": TRAFFIC} | settings).estimate(seeds=seeds)
 
 
 def test_delays_are_known_at_five_percentiles():

@@ -167,11 +167,17 @@ impl Ftl {
     pub(super) fn page_programmed(&mut self, now: Time, writer: Task, block: BlockId, machine: &mut Machine) {
         let chip = self.tables.blocks.chip(block);
         if self.tables.blocks.end_program(block, self.tables.points.is_exhausted(writer, chip, block)) {
-            Gc::found(self, now, self.tables.blocks.domain(block), machine);
-            Scrub::check(self, now, block, machine);
-            if writer == Task::Gc {
-                EccCheck::check_full(self, now, block, machine);
-            }
+            self.block_filled(now, writer, block, machine);
+        }
+    }
+
+    /// A block has become full.
+    #[inline]
+    pub(super) fn block_filled(&mut self, now: Time, writer: Task, block: BlockId, machine: &mut Machine) {
+        Gc::found(self, now, self.tables.blocks.domain(block), machine);
+        Scrub::check(self, now, block, machine);
+        if writer == Task::Gc {
+            EccCheck::check_full(self, now, block, machine);
         }
     }
 

@@ -18,7 +18,8 @@ pub struct ScrubConfig {
     /// Whether blocks are scrubbed at all.
     pub enabled: bool,
     /// Reads of a block since its last erase above which scrubbing starts. The
-    /// blocks of a stripe are scrubbed together.
+    /// blocks of a stripe are scrubbed together. A block that is open for writing is
+    /// closed for it, unless a free one to take its place would be short.
     pub start_above: u32,
     /// Largest read count of any block below which scrubbing stops.
     pub stop_below: u32,
@@ -161,9 +162,10 @@ impl Background for Scrub {
 
 impl Scrub {
     /// Reads by which the most read block is above the start threshold
-    /// (AutoSSD, §3.3), or 0 at rest.
+    /// (AutoSSD, §3.3), or 0 at rest. Open blocks do not count: no share of the chips corrects
+    /// them.
     fn excess(&self, tables: &Tables) -> u32 {
-        if self.active { tables.blocks.max_read_count().saturating_sub(self.start_above) } else { 0 }
+        if self.active { tables.blocks.max_closed_reads().saturating_sub(self.start_above) } else { 0 }
     }
 
     /// Blocks, counted chip by chip, that scrubbing has to rewrite before it
@@ -182,9 +184,11 @@ impl Scrub {
 
     #[cold]
     fn start(ftl: &mut Ftl, now: Time, block: BlockId, machine: &mut Machine) {
-        // Others cannot be emptied now, or are being.
-        if ftl.tables.blocks.state(block) != BlockState::Full {
-            return;
+        match ftl.tables.blocks.state(block) {
+            BlockState::Full => {}
+            BlockState::Open => return Scrub::close(ftl, now, block, machine),
+            // It is being emptied.
+            _ => return,
         }
         // While it waits for a block of one domain it may have one of another.
         let may_go_on = ftl.tasks.relocation[Task::Scrub].jobs() == 0
@@ -192,6 +196,30 @@ impl Scrub {
         if !ftl.tasks.scrub.active || may_go_on {
             ftl.tasks.scrub.active = true;
             ftl.wake(now, Task::Scrub, machine);
+        }
+    }
+    /// An open block has been read too often, and no write may ever fill it: the pages it has
+    /// left are given up, so that it is scrubbed as soon as its programs are done. Where that is
+    /// not possible now, the next read asks again: within a stripe, whose parity is missing, and
+    /// where a block less would be short, as for collection until what it moves has a place.
+    fn close(ftl: &mut Ftl, now: Time, block: BlockId, machine: &mut Machine) {
+        let Tables { points, blocks, shape, .. } = &ftl.tables;
+        let (chip, domain) = (blocks.chip(block), blocks.domain(block));
+        let is_open_for = |writer: &Task| !points.is_exhausted(*writer, chip, block);
+        let Some(writer) = Task::ALL.iter().copied().find(is_open_for) else { return };
+        let next_page = shape.pages_per_block - points.room_on(writer, chip);
+        let is_needed = writer == Task::Gc && ftl.tasks.relocation.jobs_of(Task::Gc, domain) > 0;
+        if is_needed
+            || !ftl.background_allowed
+            || !ftl.tables.has_spare_block(domain)
+            || !next_page.is_multiple_of(shape.stripes.width())
+        {
+            return;
+        }
+        ftl.tables.points.close(writer, chip);
+        if ftl.tables.blocks.programs_under_way(block) == 0 {
+            ftl.tables.blocks.close(block);
+            ftl.block_filled(now, writer, block, machine);
         }
     }
 }

@@ -3,8 +3,6 @@
 use std::collections::VecDeque;
 use std::io;
 
-use flashkeel_engine::Stream;
-
 use crate::address::BlockId;
 use crate::prefetch;
 
@@ -30,9 +28,9 @@ pub enum BlockState {
 /// Reads of one chip's part of a block; side by side, because both change with
 /// each.
 #[derive(Clone, Copy, Debug, Default)]
-struct Reads {
+pub(super) struct Reads {
     /// Flash reads since the last erase.
-    count: u32,
+    pub count: u32,
     /// Reads generated but not done, in the first part for all of them; an
     /// erase waits for them.
     under_way: u32,
@@ -55,14 +53,14 @@ pub struct Blocks {
     /// Programs allocated but not done.
     programs: Vec<u32>,
     /// Of each chip's part of each block.
-    reads: Vec<Reads>,
+    pub(super) reads: Vec<Reads>,
     pub(super) erase_counts: Vec<u32>,
     pub(super) free: Vec<VecDeque<u32>>,
     pub(super) free_by_domain: Vec<u32>,
     per_chip: u32,
     chips_per_domain: u32,
     /// Parts of a block: one on each chip of a stripe.
-    width: u32,
+    pub(super) width: u32,
 }
 
 impl Blocks {
@@ -217,20 +215,9 @@ impl Blocks {
     }
 
     /// The places of a block's parts in `reads`.
-    fn parts(&self, block: BlockId) -> std::ops::Range<usize> {
+    pub(super) fn parts(&self, block: BlockId) -> std::ops::Range<usize> {
         let (block, width) = (block.0 as usize, self.width as usize);
         block * width..(block + 1) * width
-    }
-
-    /// Flash reads of a block since its last erase: of the part with the most.
-    #[inline]
-    pub fn read_count(&self, block: BlockId) -> u32 {
-        self.reads[self.parts(block)].iter().map(|part| part.count).max().unwrap_or(0)
-    }
-
-    /// Most flash reads of any block since its last erase.
-    pub fn max_read_count(&self) -> u32 {
-        self.reads.iter().map(|part| part.count).max().unwrap_or(0)
     }
 
     /// A number that changes whenever a page of a full block becomes invalid.
@@ -243,17 +230,6 @@ impl Blocks {
     #[inline]
     pub fn dead_in(&self, domain: u32) -> u32 {
         self.dead[domain as usize]
-    }
-
-    /// The full block that has been read most often since its last erase, of such domains.
-    pub fn most_read(&self, is_of: impl Fn(u32) -> bool) -> Option<BlockId> {
-        let blocks = self.in_state(BlockState::Full).filter(|&block| is_of(self.domain(block)));
-        blocks.max_by_key(|&block| self.read_count(block))
-    }
-
-    /// Blocks, counted chip by chip, with at least `reads` flash reads since their last erase.
-    pub fn read_at_least(&self, reads: u32) -> u32 {
-        self.reads.iter().filter(|part| part.count >= reads).count() as u32
     }
 
     /// Takes the chip's longest free block.
@@ -485,16 +461,5 @@ impl Blocks {
     /// Bytes of the tables.
     pub fn table_bytes(&self) -> usize {
         self.keys.len() * (4 * 5 + 1) + self.reads.len() * size_of::<Reads>()
-    }
-
-    /// Gives every block in use a random read count below `limit`, as past
-    /// reads would have left it (AutoSSD, "Workload and Test Settings"). The
-    /// blocks of a stripe have the same: they were erased together.
-    pub fn randomise_read_counts(&mut self, limit: u32, random: &mut Stream) {
-        let blocks = self.reads.chunks_mut(self.width as usize);
-        for (parts, _) in blocks.zip(&self.states).filter(|(_, state)| **state != BlockState::Free) {
-            let count = random.below(u64::from(limit)) as u32;
-            parts.iter_mut().for_each(|part| part.count = count);
-        }
     }
 }

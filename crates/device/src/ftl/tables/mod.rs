@@ -16,6 +16,7 @@ mod pages;
 mod parity;
 mod points;
 mod power_cut;
+mod reads;
 mod recovery;
 mod spares;
 #[cfg(test)]

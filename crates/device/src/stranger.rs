@@ -13,7 +13,7 @@ use crate::ftl::gc::{
     GcConfig, InvocationConfig, MovementConfig, VictimConfig, invocation, movement, victim,
 };
 use crate::ftl::settings::{CheckpointConfig, ScrubConfig, WearLevellingConfig};
-use crate::ftl::{LPNS_PER_MAP_PAGE, PreconditionConfig, SlcConfig, slc::fold::Fold};
+use crate::ftl::{LPNS_PER_MAP_PAGE, SlcConfig, slc::fold::Fold};
 use crate::machine::Delay;
 use crate::sched::SchedulerConfig;
 
@@ -99,7 +99,6 @@ fn draw(random: &mut Stream) -> DeviceConfig {
             ],
         ),
         host_link: random.chance(0.8).then(|| Rate(spread(random, 3e8, 3.5e9) as u64)),
-        precondition: PreconditionConfig { read_counts_below: scrub.start_above, ..Default::default() },
         slc_cache,
         scrub,
         wear_levelling,

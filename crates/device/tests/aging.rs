@@ -30,7 +30,7 @@ fn device(threshold: Option<u32>) -> DeviceConfig {
     config.gc.start_below = 12;
     config.gc.stop_above = 16;
     config.gc.concurrent_victims = 2;
-    config.precondition.read_counts_below = 0;
+    config.precondition.read_counts_below = Some(0);
     config
 }
 

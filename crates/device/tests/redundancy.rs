@@ -100,7 +100,7 @@ fn reads_blocked_by_scrubbing_are_rebuilt_too() {
     let rebuilt = |read_path: &str| {
         let mut config = rain(stripes_of(4), read_path);
         config.precondition.pattern = flashkeel_device::FillPattern::Sequential;
-        config.precondition.read_counts_below = 0;
+        config.precondition.read_counts_below = Some(0);
         (config.scrub.enabled, config.scrub.start_above, config.scrub.stop_below) = (true, 50, 1);
         let mut ssd = ready(&config, 1);
         let reads = closed_loop(&mut ssd, 2, random_pages(Operation::Read, 512, 20_000, 2));

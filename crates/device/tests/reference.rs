@@ -119,7 +119,7 @@ prop_compose! {
         config.checkpoint.period = Span::from_ms(checkpoint.1);
         config.checkpoint.after_pages = (checkpoint.2 < 100).then_some(checkpoint.2);
         config.checkpoint.pages_in_flight = checkpoint.3;
-        config.precondition.read_counts_below = scrub.1;
+        config.precondition.read_counts_below = Some(scrub.1);
         config.partition_bits = partitions;
         config.controller.slots_per_chip = others.0;
         config.host_link = others.1.then_some(Rate(1_000_000_000));

@@ -17,7 +17,7 @@ fn gauge(ssd: &Ssd, name: &str) -> u64 {
 /// An exact device that scrubs above 100 reads and down to 40.
 fn scrubbing() -> DeviceConfig {
     let mut config = support::exact();
-    config.precondition.read_counts_below = 0;
+    config.precondition.read_counts_below = Some(0);
     config.scrub.enabled = true;
     config.scrub.start_above = 100;
     config.scrub.stop_below = 40;
@@ -79,6 +79,28 @@ fn scrubbing_starts_above_the_start_threshold() {
     assert_eq!(bench.operations(Activity::Scrub.erase()), 1);
     assert_eq!(bench.gauge("max_read_count"), 0);
     assert_eq!(bench.gauge("scrub_active"), 0);
+    bench.ssd.check();
+}
+
+#[test]
+fn nothing_is_due_for_scrubbing_before_the_first_read() {
+    let mut config = scrubbing();
+    config.precondition.read_counts_below = None;
+    let bench = Bench::new(&config);
+    assert!((50..100).contains(&bench.gauge("max_read_count")), "{}", bench.gauge("max_read_count"));
+}
+
+/// Nothing is written any more that could fill the blocks that the host and scrubbing have open.
+#[test]
+fn a_block_that_stays_open_is_scrubbed_too() {
+    let mut bench = Bench::new(&scrubbing());
+    let written = request(0, Operation::Write, 0, 4);
+    assert_eq!(bench.ssd.submit(bench.now, &written, &mut Arena::new()), Submit::Accepted);
+    bench.settle(|_| ());
+    bench.read(0, 2_020);
+    // After each 101 reads the page lies in another block.
+    assert!(bench.gauge("max_read_count") <= 101, "{} reads", bench.gauge("max_read_count"));
+    assert_eq!(bench.operations(Activity::Scrub.erase()), 20);
     bench.ssd.check();
 }
 

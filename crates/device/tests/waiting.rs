@@ -23,7 +23,7 @@ fn pressed(allocation: &str) -> DeviceConfig {
     config.gc.concurrent_victims = 1;
     config.gc.victim = policy("greedy");
     config.precondition.pattern = FillPattern::Sequential;
-    config.precondition.read_counts_below = 0;
+    config.precondition.read_counts_below = Some(0);
     config
 }
 

@@ -51,7 +51,8 @@ impl DeviceConfig {
                 partition.stripe_width
             ));
         }
-        let precondition = Precondition::resolve(&self.precondition, lpns / partitions)?;
+        let precondition =
+            Precondition::resolve(&self.precondition, lpns / partitions, self.scrub.start_above)?;
         if let Some(rate) = self.host_link.filter(|&rate| rate < SLOWEST) {
             return Err(format!(
                 "host_link is {rate}; at least {SLOWEST}, or leave it out for an unlimited link"

@@ -36,8 +36,10 @@ pub struct PreconditionConfig {
     pub pattern: FillPattern,
     /// Fraction of the logical capacity that is written.
     pub fill: f64,
-    /// Every written block starts with a random read count below this.
-    pub read_counts_below: u32,
+    /// Every written block starts with a random read count below this; below
+    /// `scrub.start_above` if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_counts_below: Option<u32>,
     /// Seed of this state, if runs with different seeds are to start from the
     /// same one; the run's own if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,9 +47,9 @@ pub struct PreconditionConfig {
 }
 
 impl Default for PreconditionConfig {
-    /// AutoSSD, "Workload and Test Settings"; counts end at its scrubbing threshold.
+    /// AutoSSD, "Workload and Test Settings"; counts end at the scrubbing threshold.
     fn default() -> Self {
-        PreconditionConfig { pattern: FillPattern::Random, fill: 1.0, read_counts_below: 100_000, seed: None }
+        PreconditionConfig { pattern: FillPattern::Random, fill: 1.0, read_counts_below: None, seed: None }
     }
 }
 
@@ -72,12 +74,16 @@ pub(crate) struct Precondition {
 }
 
 impl Precondition {
-    /// Resolves a configuration for partitions of `lpns` logical pages; `None`
-    /// where it asks for nothing.
+    /// Resolves a configuration for partitions of `lpns` logical pages, with blocks scrubbed
+    /// above `scrubbed_above` reads; `None` where it asks for nothing.
     ///
     /// # Errors
     /// A sentence naming the key and its range.
-    pub fn resolve(config: &PreconditionConfig, lpns: u64) -> Result<Option<Precondition>, String> {
+    pub fn resolve(
+        config: &PreconditionConfig,
+        lpns: u64,
+        scrubbed_above: u32,
+    ) -> Result<Option<Precondition>, String> {
         let &PreconditionConfig { pattern, fill, read_counts_below, seed } = config;
         if !(fill > 0.0 && fill <= 1.0) {
             return Err(format!("precondition.fill is {fill}; it must be above 0 and at most 1"));
@@ -87,7 +93,7 @@ impl Precondition {
         Ok((pattern != FillPattern::None).then_some(Precondition {
             pages,
             at_random,
-            read_counts_below,
+            read_counts_below: read_counts_below.unwrap_or(scrubbed_above),
             seed,
         }))
     }

@@ -247,7 +247,7 @@ impl Drive {
         config.gc.stop_above = 2 * chips;
         config.gc.concurrent_victims = 2;
         config.precondition.pattern = FillPattern::Random;
-        config.precondition.read_counts_below = 0;
+        config.precondition.read_counts_below = Some(0);
         Ok(config)
     }
 

@@ -96,3 +96,24 @@ def test_a_request_log_that_was_full_is_told():
     assert len(run.requests()) == 150
     (whole,) = small.set("measure.log_rows", 200).run().runs
     assert not list(cautions.not_logged(whole))
+
+
+def test_trims_that_free_nothing_are_named():
+    def words(redundancy, **settings):
+        small = flashkeel.Experiment(SMALL.partition("[workload]")[0] + WORKLOAD, "small")
+        striped = {
+            "allocation": "striped",
+            "redundancy": redundancy,
+            "map_cache": "all",
+            "buffer.rewrite": "coalesce",
+            "logical_capacity": "256MiB",
+        }
+        for key, value in striped.items():
+            small = small.set(f"device.{key}", value)
+        for key, value in settings.items():
+            small = small.set(f"workload.source.{key}", value)
+        return [it for it in cautions.of(small.run().runs) if "trim" in it]
+
+    (said,) = words("logical", trim_fraction=0.3)
+    assert said.startswith('run: trims free nothing under redundancy = "logical"')
+    assert words("none", trim_fraction=0.3) == words("logical") == []

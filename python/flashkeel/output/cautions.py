@@ -38,7 +38,8 @@ def of(runs: Sequence[Run]) -> Iterator[str]:
         for one in overload.found(run):
             name = run.name if one.name == run.name else f"{run.name}: {one.name}"
             yield f"{name}: {overloaded(one)}"
-        for text in (*ended_early(run), *waiting(run), *beginning(run), *not_logged(run)):
+        found = (*ended_early(run), *waiting(run), *beginning(run), *trims(run), *not_logged(run))
+        for text in found:
             yield f"{run.name}: {text}"
         for text in of_the_first_state(run):
             begun.setdefault(text, []).append(run.name)
@@ -103,6 +104,16 @@ def not_logged(run: Run) -> Iterator[str]:
         yield (
             f"its request log was full: {missing:,} of {run.data['requests']:,} requests are not "
             "in it, nor in pictures made of it; `measure.log_rows` says how many it takes"
+        )
+
+
+def trims(run: Run) -> Iterator[str]:
+    """Give a sentence where trims free nothing, as the parity of their stripes covers them."""
+    is_striped = run.data["config"]["device"]["redundancy"]["policy"] == "logical"
+    if is_striped and run.data.get("waf") is not None and run.samples("trim"):
+        yield (
+            'trims free nothing under redundancy = "logical": WAF is that of a drive that keeps '
+            "what was trimmed until it is written again"
         )
 
 

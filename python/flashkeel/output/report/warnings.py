@@ -50,6 +50,8 @@ def _of(run: Run) -> Iterator[Warning]:
         yield Warning("waiting", run.name, text)
     for text in (*cautions.beginning(run), *cautions.of_the_first_state(run)):
         yield Warning("first state", run.name, text)
+    for text in cautions.trims(run):
+        yield Warning("trims", run.name, text)
     for text in cautions.ended_early(run):
         yield Warning("rates", run.name, text)
     for text in cautions.not_logged(run):

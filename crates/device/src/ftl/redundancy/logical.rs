@@ -3,6 +3,10 @@
 //! them lies on a channel of its own, at the same place in it (a plane group),
 //! and parity rotates. Overwriting a page changes the parity with it (ttFlash,
 //! "RAIN").
+//!
+//! A trimmed page reads as zeros, but stays in flash, and collection moves it, until
+//! it is written again: the parity covers it. The paper has no trims; to free the page its
+//! parity would have to be written anew.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

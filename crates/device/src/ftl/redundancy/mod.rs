@@ -18,7 +18,7 @@ flashkeel_config::axis! {
         /// Pages programmed one after another, by a parity page behind them.
         Physical(Physical) in physical = "physical",
         /// Neighbouring logical pages on different channels, by a parity page
-        /// that is updated with them.
+        /// that is updated with them; a trim frees nothing.
         Logical(Logical) in logical = "logical",
     }
 }

@@ -13,8 +13,8 @@ use super::Redundancy;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Physical {
-    /// Flash pages of a stripe, parity included; all chips of a partition if
-    /// absent.
+    /// Flash pages of a stripe, parity included, a power of two that divides the chips
+    /// of a partition; all of them if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pages: Option<u32>,
 }

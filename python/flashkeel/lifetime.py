@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -25,6 +25,10 @@ MOST_YEARS = 100.0
 """Nothing is looked at beyond."""
 TARGET_TOLERANCE = 0.005
 """Share of the required lifetime by which a life may miss it: an epoch or two of rounding."""
+_SLOW = 1.05
+"""Times as long as recorded from which it is said that traffic takes longer."""
+_UNLIKE = 1.2
+"""Times as much write amplification as another from which a speed is not that of the other."""
 _LEVELS = (0.05, 0.5, 0.95)
 _DELAY_PERCENTILES = (50, 90, 99, 99.9, 99.99)
 _BLOCK_PERCENTS = ("1", "10", "50", "90", "99")
@@ -151,6 +155,12 @@ class Estimate:
         return {"p5": _finite(p5), "median": _finite(median), "p95": _finite(p95)}
 
     @property
+    def first_worn_years(self) -> float | None:
+        """Mean years until the first block is worn out; None where that is beyond all."""
+        years = self.mean("blocks", "first_worn_years")
+        return None if years is None or years > MOST_YEARS else years
+
+    @property
     def recorded_years(self) -> float | None:
         """Years under the traffic as it was recorded; None where none was, or beyond all."""
         found: float | None = self.lives[0]["years"] if self.plan.resample else None
@@ -215,7 +225,29 @@ class Estimate:
     @property
     def notes(self) -> list[str]:
         """What whoever reads the result must know."""
-        return list(dict.fromkeys(note for life in self.lives for note in life["notes"]))
+        found = dict.fromkeys(note for life in self.lives for note in life["notes"])
+        return [*found, *self._too_slow()]
+
+    def _too_slow(self) -> Iterator[str]:
+        """Give a sentence where the traffic is more than the model can write in its time."""
+        slow = [life["endured"] for life in self.lives if life["endured"]["slowdown"] > _SLOW]
+        if not slow:
+            return
+        asked = statistics.fmean(each["demanded_per_day"] for each in slow) / 1e9
+        times = statistics.fmean(each["slowdown"] for each in slow)
+        seeds = "" if len(slow) == len(self.lives) else f" with {len(slow)} of the seeds"
+        text = (
+            f"the drive is too slow for {asked:.0f} GB a day{seeds}, as it is modelled: it writes "
+            f"{asked / times:.0f} GB at most, and lasts {times:.2f} times as long for that"
+        )
+        assumed = self.plan.write_amplification
+        measured = self.mean("endured", "write_amplification_measured")
+        if assumed and measured and max(assumed, measured) > _UNLIKE * min(assumed, measured):
+            text += (
+                f"; its speed is that of the write amplification measured, {measured:.2f}, not of "
+                f"the {assumed:g} that it wears by"
+            )
+        yield text
 
 
 def to_object(free: Estimate, chosen: Estimate) -> dict[str, Any]:
@@ -241,7 +273,7 @@ def to_object(free: Estimate, chosen: Estimate) -> dict[str, Any]:
         "blocks": {
             "max_over_mean": chosen.mean("blocks", "max_over_mean"),
             "percentiles_over_mean": chosen.wear_over_mean(),
-            "first_worn_years": chosen.mean("blocks", "first_worn_years"),
+            "first_worn_years": chosen.first_worn_years,
         },
         "throttle": {
             "policy": chosen.plan.guard,

@@ -67,6 +67,42 @@ def test_the_first_worn_block_is_told(cli):
     assert 0.7 < shares[0] < shares[1] < 1
 
 
+def test_the_first_worn_block_is_told_though_the_mean_one_outlasts_everybody(cli, tmp_path):
+    # A page every ten seconds, always the same one: 0.035 GB a day wear the spare blocks.
+    trace = tmp_path / "page.csv"
+    trace.write_text("".join(f"{n * 10**8},h,0,Write,0,4096,0\n" for n in range(61)))
+    drive = ("--capacity", "1GB", "--seeds", "1", "--trace", trace, "--target-years", "50")
+    told = plan(cli, *drive, "--throttle", "none", "--rated-cycles", "1500", *JSON)
+    found = json.loads(told.out)
+    assert found["years"]["median"] is None
+    first = found["blocks"]["first_worn_years"]
+    # 1.07 GB of flash, 1500 cycles.
+    assert first * found["blocks"]["max_over_mean"] == pytest.approx(124, rel=0.05)
+    assert first < 20
+    text = plan(cli, *drive, "--throttle", "none", "--rated-cycles", "1500").out
+    assert f"the first is worn out after {first:.2f} years" in " ".join(text.split())
+    longer = plan(cli, *drive, "--throttle", "none", "--rated-cycles", "200000").out
+    assert [line.split()[-2:] for line in longer.splitlines() if line.startswith("first")] == [
+        ["over", "100"]
+    ]
+
+
+def test_a_drive_that_is_too_slow_is_told_once_with_the_speed_of_which_write_amplification(
+    cli, tmp_path
+):
+    demand = tmp_path / "demand.csv"
+    windows = "".join(f"vm,{n},{(2 + n % 5) * 10**10}\n" for n in range(200))
+    demand.write_text(f"workload,window,write_bytes\n{windows}")
+    arguments = ("--throttle", "none", "--demand", demand, "--workload", "vm", "--seeds", "3")
+    notes = []
+    for waf in ((), ("--waf", "2")):
+        found = json.loads(plan(cli, *DRIVE, *arguments, *waf, *JSON).out)
+        (note,) = [note for note in found["notes"] if "too slow" in note]
+        notes.append(note)
+    assert "not of the 2 that it wears by" in notes[1]
+    assert "wears by" not in notes[0]
+
+
 @pytest.mark.parametrize("throttle", policies.by_axis()["throttle"])
 def test_every_throttle_is_planned_with(cli, throttle):
     outcome = plan(

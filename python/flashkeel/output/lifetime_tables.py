@@ -73,7 +73,7 @@ def _draws(estimate: Estimate) -> str | None:
 
 def _first(estimate: Estimate) -> str | None:
     """Return that blocks wear out before the mean one, where the target lies between."""
-    first, target = estimate.mean("blocks", "first_worn_years"), estimate.plan.target_years
+    first, target = estimate.first_worn_years, estimate.plan.target_years
     if first is None or first >= _SOON * target or not estimate.meets_target():
         return None
     levelling = estimate.plan.drive.get("wear_levelling")
@@ -102,8 +102,8 @@ def _range(estimate: Estimate) -> str:
 
 
 def _first_worn(estimate: Estimate) -> str:
-    years = estimate.mean("blocks", "first_worn_years")
-    return units.MISSING if years is None else _years(years)
+    is_told = estimate.mean("blocks", "first_worn_years") is not None
+    return _years(estimate.first_worn_years) if is_told else units.MISSING
 
 
 def _spread(estimate: Estimate) -> str:

@@ -50,6 +50,9 @@ pub struct Endured {
     pub write_amplification_measured: Option<f64>,
     /// Bytes that the traffic asks to write in a day.
     pub demanded_per_day: f64,
+    /// Times as long as recorded that the traffic takes without a throttle, as each write
+    /// waits for the one before: little above 1 where the model is fast enough for it.
+    pub slowdown: f64,
     /// Bytes that were written in a day.
     pub written_per_day: f64,
     /// Times the capacity that were written in a day.
@@ -67,9 +70,9 @@ pub struct Blocks {
     /// Wear at which 1, 10, 50, 90 and 99 % of the blocks are not above, over
     /// the mean.
     pub quantiles_over_mean: [f64; 5],
-    /// Years until the first block is worn out; none where the drive is not worn
-    /// out.
-    pub first_worn_years: Option<f64>,
+    /// Years until the first block is worn out; where the mean one is not within a
+    /// hundred years, as its wear has gone on until then.
+    pub first_worn_years: f64,
 }
 
 /// Wear of each block of a device that was watched for a while.
@@ -114,21 +117,9 @@ pub struct Moment {
     pub delay_longest_ns: f64,
 }
 
-/// By what share of its time a demand is put off where that is said; ours.
-const SLOW: f64 = 0.05;
-
-/// Says that a drive which takes `service_ns` for a page, a throttle left out, cannot write
-/// what is asked for in the time there is, if that is so.
-pub(super) fn too_slow(demand: &Demand, service_ns: f64) -> Option<String> {
-    let asked = demand.bytes_per_day();
-    let put_off = asked / THROTTLE_UNIT_BYTES as f64 * service_ns / DAY_NS as f64;
-    (put_off > SLOW).then(|| {
-        let (asked, written) = (asked / 1e9, asked / 1e9 / (1.0 + put_off));
-        format!(
-            "the drive is too slow for {asked:.0} GB a day, as it is modelled: it writes {written:.0} GB at most, \
-             and lasts as much longer"
-        )
-    })
+/// Times as long as recorded that a demand takes where a page takes `service_ns`.
+pub(super) fn slowdown(demand: &Demand, service_ns: f64) -> f64 {
+    1.0 + demand.bytes_per_day() / THROTTLE_UNIT_BYTES as f64 * service_ns / DAY_NS as f64
 }
 
 impl Lifetime {
@@ -143,6 +134,7 @@ impl Lifetime {
             endured: Endured {
                 rated_cycles: plan.drive.rated_cycles.map_or(0.0, f64::from),
                 write_amplification: plan.write_amplification.unwrap_or(1.0),
+                slowdown: 1.0,
                 ..Endured::default()
             },
             blocks: None,
@@ -157,15 +149,15 @@ impl Lifetime {
 }
 
 impl Blocks {
-    /// From the wear of each block after a life of `cycles`.
-    pub(super) fn seen(worn: &[f64], cycles: f64, years: Option<f64>) -> Option<Self> {
+    /// From the wear of each block after `cycles` of a life of so many `years`.
+    pub(super) fn seen(worn: &[f64], cycles: f64, years: f64) -> Option<Self> {
         Some(Blocks::new(leads(worn)?, cycles, years))
     }
 
-    /// After a life of `cycles`, from what was watched. What leads blocks have in
-    /// both halves they will keep; the rest is chance, whose variance grows with the
-    /// cycles, and over the mean shrinks with them.
-    pub(super) fn foreseen(watched: &Watched, cycles: f64, years: Option<f64>) -> Option<Self> {
+    /// After a life of `cycles` and so many `years`, from what was watched. What leads
+    /// blocks have in both halves they will keep; the rest is chance, whose variance grows
+    /// with the cycles, and over the mean shrinks with them.
+    pub(super) fn foreseen(watched: &Watched, cycles: f64, years: f64) -> Option<Self> {
         let [first, second] = &watched.halves;
         let whole: Vec<f64> = first.iter().zip(second).map(|(first, second)| first + second).collect();
         let (first, second, whole) = (leads(first)?, leads(second)?, leads(&whole)?);
@@ -180,7 +172,7 @@ impl Blocks {
     }
 
     /// From each block's lead over the mean, as a share of it.
-    fn new(mut leads: Vec<f64>, cycles: f64, years: Option<f64>) -> Self {
+    fn new(mut leads: Vec<f64>, cycles: f64, years: f64) -> Self {
         leads.sort_by(f64::total_cmp);
         let quantile = |share: f64| 1.0 + leads[((leads.len() - 1) as f64 * share).round() as usize];
         let max_over_mean = quantile(1.0);
@@ -188,7 +180,7 @@ impl Blocks {
             cycles,
             max_over_mean,
             quantiles_over_mean: [0.01, 0.1, 0.5, 0.9, 0.99].map(quantile),
-            first_worn_years: years.map(|years| years / max_over_mean),
+            first_worn_years: years / max_over_mean,
         }
     }
 }

@@ -14,7 +14,7 @@ use flashkeel_workload::generators::arrivals::{Clock, demand::DemandClock};
 
 use super::course::{Course, response};
 use super::delays::Delays;
-use super::outcome::{Blocks, Endured, Lifetime, Watched, too_slow};
+use super::outcome::{Blocks, Endured, Lifetime, Watched, slowdown};
 use super::places::{PageSequence, UNIT_PAGES};
 use super::{Drive, HORIZON, LifetimePlan, ask};
 use crate::Error;
@@ -246,16 +246,16 @@ impl Simulation {
         }
         let days = self.now.as_secs_f64() / 86_400.0;
         let is_worn = endurance.wear >= endurance.rated_cycles;
-        let years = is_worn.then(|| Drive::years(days));
+        // Beyond the horizon the life goes on as it has until there.
+        let whole_years = endurance.rated_cycles / endurance.wear * Drive::years(days);
         let written_per_day = held.pages() * THROTTLE_UNIT_BYTES as f64 / days;
         let mut notes = demand.notes.clone();
-        notes.extend(too_slow(demand, service.mean_ns()));
         if !is_worn {
             notes.push(format!("not worn out after {:.0} years", Drive::years(days)));
         }
         Ok(Lifetime {
             seed,
-            years,
+            years: is_worn.then_some(whole_years),
             is_infinite: false,
             endured: Endured {
                 rated_cycles: endurance.rated_cycles,
@@ -263,10 +263,11 @@ impl Simulation {
                 write_amplification: endurance.write_amplification,
                 write_amplification_measured: Some(endurance.write_amplification),
                 demanded_per_day: demand.bytes_per_day(),
+                slowdown: slowdown(demand, service.mean_ns()),
                 written_per_day,
                 drive_writes_per_day: plan.drive.writes_per_day(written_per_day),
             },
-            blocks: Blocks::seen(&self.ssd.worn().collect::<Vec<_>>(), endurance.cycles, years),
+            blocks: Blocks::seen(&self.ssd.worn().collect::<Vec<_>>(), endurance.cycles, whole_years),
             response: Some(response(&service, &held)),
             course: course.moments,
             day: Vec::new(),

@@ -81,9 +81,8 @@ fn fifty_cycles_tell_how_uneven_wear_will_be() {
         simulation.age(10_000, gap);
         let few = simulation.wear(5_000, gap, 50.0, &mut go_on).expect("nobody interrupts");
         let many = simulation.wear(5_000, gap, 300.0, &mut go_on).expect("nobody interrupts");
-        let first =
-            |watched| Blocks::foreseen(watched, many.cycles, Some(1.0)).expect("wear").first_worn_years;
-        let [foreseen, seen] = [&few, &many].map(|watched| first(watched).expect("worn out"));
+        let first = |watched| Blocks::foreseen(watched, many.cycles, 1.0).expect("wear").first_worn_years;
+        let [foreseen, seen] = [&few, &many].map(first);
         println!(
             "{:?} {levelled:?}: foreseen {foreseen:.3}, seen {seen:.3} of the mean block's life",
             plan.pattern

@@ -12,7 +12,7 @@ use flashkeel_workload::demand::Demand;
 
 use super::course::{Course, response};
 use super::delays::{Brief, Delays};
-use super::outcome::{Blocks, Endured, Lifetime, too_slow};
+use super::outcome::{Blocks, Endured, Lifetime, slowdown};
 use super::simulation::Steady;
 use super::{DAY_NS, Drive, HORIZON, LifetimePlan, ask};
 use crate::Error;
@@ -149,10 +149,11 @@ impl<'a> Years<'a> {
     fn finish(self, seed: u64) -> Lifetime {
         let days = self.now.0 as f64 / DAY_NS as f64;
         let is_worn = self.endurance.wear >= self.endurance.rated_cycles;
-        let years = is_worn.then(|| Drive::years(days));
+        // Beyond the horizon the life goes on as it has until there.
+        let lives = self.endurance.rated_cycles / self.endurance.wear;
+        let whole_years = lives * Drive::years(days);
         let written_per_day = self.held.pages() * THROTTLE_UNIT_BYTES as f64 / days;
         let mut notes = self.demand.notes.clone();
-        notes.extend(too_slow(self.demand, self.steady.service.mean_ns()));
         if self.plan.recovery.is_some() {
             notes.push("the constants of recovery are ours, not measured on a chip".into());
         }
@@ -161,7 +162,7 @@ impl<'a> Years<'a> {
         }
         Lifetime {
             seed,
-            years,
+            years: is_worn.then_some(whole_years),
             is_infinite: false,
             endured: Endured {
                 rated_cycles: self.endurance.rated_cycles,
@@ -169,10 +170,11 @@ impl<'a> Years<'a> {
                 write_amplification: self.endurance.write_amplification,
                 write_amplification_measured: Some(self.steady.write_amplification),
                 demanded_per_day: self.demand.bytes_per_day(),
+                slowdown: slowdown(self.demand, self.steady.service.mean_ns()),
                 written_per_day,
                 drive_writes_per_day: self.plan.drive.writes_per_day(written_per_day),
             },
-            blocks: Blocks::foreseen(&self.steady.blocks, self.endurance.cycles, years),
+            blocks: Blocks::foreseen(&self.steady.blocks, lives * self.endurance.cycles, whole_years),
             response: Some(response(&self.steady.service, &self.held)),
             course: self.course.moments,
             day: self.day,

@@ -133,7 +133,8 @@ class Drive:
         the normal requests than `false_calls` is called slow, if given. The dictionary
         has ``workload``, ``seed``, ``requests``, ``slow_fraction``, ``slow_recall``,
         ``normal_recall``, ``precision``, ``score`` (in requests), ``is_on``, ``contradiction``
-        (what the drive did that the model's cannot do, or None) and ``model``, with what was
+        (what the drive did that the model's cannot do, or None), ``basis``, ``input`` (what
+        became of it, in requests) and ``notes`` of the workload, and ``model``, with what was
         learnt.
         """
         if isinstance(workload, Experiment):

@@ -61,6 +61,22 @@ def test_predictions_from_a_saved_model(cli, device, tmp_path):
     assert "mean" in table and "predictions (synthetic workload)" in " ".join(table.split())
 
 
+def test_predictions_have_the_notes_of_their_workload(cli, device, tmp_path):
+    cli("probe", device, "--out", tmp_path / "out")
+    trace = tmp_path / "trace.txt"
+    # Ticks of SSDsim, whose length nobody says, and addresses beyond the drive.
+    trace.write_text("".join(f"{n * 1000} 0 {2**22 + n * 8} 8 0\n" for n in range(500)))
+    experiment = tmp_path / "replay.toml"
+    source = f'source = {{ policy = "trace", path = "{trace}", format = "ssdsim", fold = "wrap" }}'
+    experiment.write_text(f"{DEVICE}[workload]\n{source}\n")
+    options = ("predict", device, "--model", tmp_path / "out/model.json", "--workload", experiment)
+    said = " ".join(cli(*options).out.split())
+    assert f"Note: {experiment}: a tick of this SSDsim trace is assumed to be " in said
+    assert f"Note: {experiment}: 500 requests moved by fold" in said
+    (found,) = json.loads(cli(*options, "--format", "json").out)["workloads"]
+    assert found["input"]["folded"] == 500 and len(found["notes"]) == 1
+
+
 def test_predictions_from_guessed_thresholds_are_warned_of(cli, device, tmp_path):
     cli("probe", device, "--out", tmp_path / "out")
     path = tmp_path / "out/model.json"

@@ -10,9 +10,10 @@ use flashkeel_host::device::Device;
 use flashkeel_host::{Measured, Tenant, drive};
 use flashkeel_ssdcheck::{DeviceModel, Engine, Measured as Served, Score, TELLING, contradiction};
 use flashkeel_stats::Recorder;
-use flashkeel_workload::Basis;
+use flashkeel_workload::{Basis, Counts};
 use serde::Serialize;
 
+use crate::pooling::sum_of_counts;
 use crate::run::{Progress, open};
 use crate::{Error, Experiment, Opened, RunPlan, Target, real, stack};
 
@@ -37,6 +38,10 @@ pub struct Predicted {
     pub contradiction: Option<String>,
     /// What the workload is made from.
     pub basis: Basis,
+    /// What became of the workload's input.
+    pub input: Counts,
+    /// What whoever reads this must know of the workload.
+    pub notes: Vec<String>,
     /// The model with what was learnt.
     pub model: DeviceModel,
 }
@@ -94,6 +99,13 @@ pub fn predict(
     let Judged { engine, score, first, .. } = judged;
     let slow = score.slow_found + score.slow_missed;
     let requests = slow + score.normal_found + score.normal_missed;
+    let counts = sources.iter().map(|source| source.counts().clone());
+    let mut notes = plan.notes.clone();
+    for note in sources.iter().flat_map(|source| source.notes()) {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
     let is_synthetic = sources.iter().any(|source| source.basis() == Basis::Synthetic);
     Ok(Predicted {
         requests,
@@ -105,6 +117,8 @@ pub fn predict(
         is_on: engine.is_on(),
         contradiction: contradiction(model, &first),
         basis: if is_synthetic { Basis::Synthetic } else { Basis::Trace },
+        input: counts.reduce(|sum, other| sum_of_counts(&sum, &other)).unwrap_or_default(),
+        notes,
         model: engine.model(),
     })
 }

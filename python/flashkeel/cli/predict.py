@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from flashkeel._core import InputError, list_names
-from flashkeel.cli.common import DESTROY, Number, Seed, console, echo
+from flashkeel.cli.common import DESTROY, Number, Seed, console, echo, paragraph
 from flashkeel.cli.probe import FORMAT, NO_CACHE, SETS, find_drive
 from flashkeel.experiment import Experiment
 from flashkeel.output import files, log_tables, probe_tables
@@ -182,7 +182,7 @@ def predict(
     if form == "json":
         echo(json.dumps({"target": target, "workloads": results}, indent=2))
     else:
-        console().print(probe_tables.predictions(target, results))
+        _print(target, results)
 
 
 def _find_workloads(names: Sequence[str], requests: int | None) -> list[Experiment]:
@@ -191,6 +191,12 @@ def _find_workloads(names: Sequence[str], requests: int | None) -> list[Experime
     if not any(name in profiles for name in names):
         return [find_workload(name, requests) for name in names]
     return [find_workload(name, requests if name in profiles else None) for name in names]
+
+
+def _print(target: str, results: list[dict[str, Any]]) -> None:
+    console().print(probe_tables.predictions(target, results))
+    for note in probe_tables.notes(results):
+        echo(paragraph(note))
 
 
 def _warn_of_guesses(model: Diagnosis) -> None:

@@ -60,6 +60,12 @@ def predictions(target: str, found: Sequence[dict[str, Any]]) -> Group:
     return tables.titled(f"{target}: predictions ({kind})", table)
 
 
+def notes(found: Sequence[dict[str, Any]]) -> list[str]:
+    """Return what readers of predictions must know of their workloads."""
+    told = ((row["workload"], [*row["notes"], tables.changed_input(row["input"])]) for row in found)
+    return [f"Note: {name}: {text}" for name, texts in told for text in texts if text]
+
+
 def _mean(found: Sequence[dict[str, Any]], key: str) -> float | None:
     values = [row[key] for row in found if row[key] is not None]
     return sum(values) / len(values) if values else None

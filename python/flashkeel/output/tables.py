@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich import box
 from rich.console import Group
@@ -220,7 +220,7 @@ def trace_terms(name: str, basis: str, terms: dict[str, float | None]) -> Group:
 def notes(all_runs: Sequence[Run]) -> list[str]:
     """Return what readers of the results must know, each once."""
     found = dict.fromkeys(note for run in all_runs for note in run.data["notes"])
-    changes = {run.name: _changed_input(run) for run in all_runs}
+    changes = {run.name: changed_input(run.data["workload"]) for run in all_runs}
     if len(set(changes.values())) == 1:
         changes = {"input": changes[all_runs[0].name]}
     unmeasured = [run.name for run in all_runs if not run.data["requests"]]
@@ -240,8 +240,8 @@ def notes(all_runs: Sequence[Run]) -> list[str]:
     ]
 
 
-def _changed_input(run: Run) -> str:
-    counts = run.data["workload"]
+def changed_input(counts: Mapping[str, int]) -> str:
+    """Return what became of a workload's input, as its `counts` have it; empty if nothing."""
     changed = {words: counts[key] for key, words in _INPUT_CHANGES.items() if counts.get(key)}
     return ", ".join(f"{count:,} {words}" for words, count in changed.items())
 

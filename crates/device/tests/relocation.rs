@@ -253,6 +253,23 @@ fn wear_levelling_narrows_the_spread_of_erases_at_a_price() {
 }
 
 #[test]
+fn blocks_that_hold_nothing_any_more_wear_in_turn() {
+    for victim in ["greedy", "cost-benefit"] {
+        let mut config = support::tiny();
+        config.precondition.pattern = FillPattern::Sequential;
+        config.gc.victim = policy(victim);
+        let mut ssd = ready(&config, 1);
+        let in_order = (0..60_000).map(|id| request(id, Operation::Write, id % 1024, 1));
+        closed_loop(&mut ssd, 4, in_order);
+        settle(&mut ssd, &mut Vec::new());
+        ssd.check();
+        let counts: Vec<u32> = ssd.erase_counts().collect();
+        let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+        assert!(*least > 10 && most - least <= 4, "{victim}: {least} to {most} erases of a block");
+    }
+}
+
+#[test]
 fn a_device_that_cannot_level_wear_comes_to_rest() {
     // Collection only runs for a flush, so free blocks stay short in between.
     let mut config = support::tiny();

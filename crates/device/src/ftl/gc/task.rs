@@ -405,9 +405,9 @@ impl Gc {
             Some(greedy) if in_vain => greedy,
             _ => &mut ftl.tasks.gc.victim,
         };
-        let index = policy.pick(candidates)?;
-        state.fruitless += 1;
         let per_chip = ftl.tables.blocks.per_chip() as usize;
+        let index = candidates.in_turn(policy.pick(candidates)?, per_chip);
+        state.fruitless += 1;
         let chip = (range.start - all.start + index) / per_chip;
         state.cursor = (chip + 1) * per_chip % all.len();
         Some(BlockId((range.start + index) as u32))

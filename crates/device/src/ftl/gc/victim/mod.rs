@@ -69,6 +69,19 @@ impl Candidates<'_> {
         self.valid[index] <= self.block_size
     }
 
+    /// The block to empty instead of `picked`, where that has no valid page: of those like it
+    /// on its chip, of `per_chip` blocks, the one that has been full longest. Nothing is moved
+    /// for any of them, and in turn they wear alike.
+    pub fn in_turn(&self, picked: usize, per_chip: usize) -> usize {
+        if self.valid[picked] > 0 || self.dead == 1 {
+            return picked;
+        }
+        let begin = ((self.first + picked) / per_chip * per_chip).saturating_sub(self.first);
+        let chip = begin..(begin + per_chip).min(self.valid.len());
+        let dead = chip.filter(|&block| self.valid[block] == 0);
+        dead.max_by_key(|&block| self.closes.wrapping_sub(self.closed[block])).unwrap_or(picked)
+    }
+
     /// Candidate with the least `score`; ties go to the first from `start` on.
     #[inline]
     pub fn least<S: PartialOrd + Copy>(&self, score: impl Fn(usize) -> S, worst: S) -> Option<usize> {

@@ -26,7 +26,8 @@ pub struct ScrubConfig {
     /// Blocks of a partition scrubbed at the same time: where counts are spread
     /// evenly, thousands are due as soon as the first is.
     pub concurrent_blocks: u32,
-    /// Flash pages held in the controller while they are moved.
+    /// Flash pages held in the controller while they are moved; never fewer than four and
+    /// one for each allocation domain.
     pub pages_in_flight: u32,
 }
 

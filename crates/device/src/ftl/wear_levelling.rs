@@ -22,7 +22,8 @@ pub struct WearLevellingConfig {
     /// are cold, before they change places. Cold is what has lain there for as long
     /// as it took to fill as many other blocks as are full.
     pub threshold: u32,
-    /// Flash pages held in the controller while they are moved.
+    /// Flash pages held in the controller while they are moved; never fewer than four and
+    /// one for each allocation domain.
     pub pages_in_flight: u32,
 }
 

@@ -14,7 +14,8 @@ use super::{ALIGNMENT, Build, Extent, Volumes, along};
 #[serde(deny_unknown_fields, default)]
 pub struct VaLvm {
     /// LBA bits (of 512-byte sectors) that select an internal volume, as a
-    /// diagnosis of the device finds them. `n` bits make 2ⁿ volumes.
+    /// diagnosis of the device finds them. `n` bits make 2ⁿ volumes; those beyond the
+    /// tenants, and what the device has beyond whole periods of the highest bit, are not used.
     pub bits: Vec<u32>,
 }
 

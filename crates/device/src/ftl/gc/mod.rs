@@ -50,7 +50,8 @@ pub struct GcConfig {
     /// where `movement` is `none`, or where it is not `queued` and a domain is one chip; one
     /// a chip where `rotation` is `fewest-free`.
     pub concurrent_victims: u32,
-    /// Flash pages held in the controller while they are moved.
+    /// Flash pages held in the controller while they are moved; never fewer than four and
+    /// one for each allocation domain.
     pub pages_in_flight: u32,
 }
 

@@ -20,7 +20,7 @@ use crate::limits::LONGEST;
 #[serde(deny_unknown_fields, default)]
 pub struct Fold {
     /// Data that can wait to be folded; divided evenly among partitions, each of which needs
-    /// a flash page of it at least.
+    /// a flash page of it at least. All that was programmed is folded, overwritten pages, too.
     pub size: Bytes,
     /// Program time of a flash page while there is room.
     pub program: Span,

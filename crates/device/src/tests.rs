@@ -1,6 +1,7 @@
 //! What can be seen only from within: policies of a test's own in a device, functions
 //! compiled twice, and ways that are the same but longer.
 
+mod missing_blocks;
 mod short_path;
 
 use flashkeel_engine::{Arena, Hint, Lba, Leaf, Operation, Request, RequestId, Span, Submit, Time};

@@ -53,13 +53,13 @@ impl Background for Gc {
         ftl.tasks.gc.domains.iter().any(|domain| domain.active) || ftl.tasks.relocation[Task::Gc].jobs() > 0
     }
 
-    /// Free blocks missing to the start threshold, in the domain that is
-    /// shortest of them.
+    /// Free blocks missing to the start threshold, on all chips: what one domain has
+    /// more of is of no use to another.
     fn error(ftl: &Ftl) -> u32 {
         // Where collection is not at work there is no error to correct.
         let active = (0..ftl.shape.domains).filter(|&domain| ftl.tasks.gc.domains[domain as usize].active);
         let shortfall = |domain| ftl.tasks.gc.start_below.saturating_sub(ftl.tables.blocks.free_in(domain));
-        active.map(shortfall).max().unwrap_or(0)
+        active.map(shortfall).sum::<u32>() * ftl.shape.stripes.width()
     }
 
     fn pages_in_flight(layout: &PartitionLayout) -> u32 {

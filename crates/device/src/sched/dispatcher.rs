@@ -31,7 +31,6 @@ pub struct Dispatcher {
     /// Whether they do so whatever it is, but for operations that are suspended already.
     pub(super) reads_pass_slots: bool,
     held: Held,
-    held_cursor: usize,
     arrivals: u64,
     /// Notes what chips do, while somebody wants to see it.
     pub(super) log: Option<Box<ChipLog>>,
@@ -41,20 +40,20 @@ pub struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// Nothing queued, every chip idle.
-    pub fn new(array: Array, arbiter: Box<dyn Arbiter>, chips: u32, depth: u32) -> Self {
+    /// Nothing queued, every chip idle; each of `partitions` has as many, one after another.
+    pub fn new(array: Array, arbiter: Box<dyn Arbiter>, chips: u32, depth: u32, partitions: u32) -> Self {
+        let queue = |chip| ChipQueue::new(chip / array.chips_per_channel(), chip / (chips / partitions));
         Dispatcher {
             operations: FlashOps::default(),
             overtakes: array.suspension().is_some() || arbiter.reads_pass_slots(),
             reads_pass_slots: arbiter.reads_pass_slots(),
             host_loads: vec![0; (chips / array.chips_per_channel()) as usize],
-            queues: (0..chips).map(|chip| ChipQueue::new(chip / array.chips_per_channel())).collect(),
+            queues: (0..chips).map(queue).collect(),
             array,
             arbiter,
             depth,
             loads: vec![0; chips as usize],
-            held: Held::new(chips as usize),
-            held_cursor: 0,
+            held: Held::new(chips as usize, partitions as usize),
             arrivals: 0,
             log: None,
             #[cfg(test)]
@@ -109,8 +108,8 @@ impl Dispatcher {
         let Dispatcher { queues, operations, array, log, arbiter, depth, .. } = self;
         let FlashOp { chip, task, purpose, .. } = operations[id];
         let queue = &mut queues[chip.0 as usize];
-        let mask = 1 << task as u32;
-        if queue.mask() != 0 || queue.slots_used == *depth || arbiter.open_tasks() & mask == 0 {
+        let (mask, partition) = (1 << task as u32, queue.partition);
+        if queue.mask() != 0 || queue.slots_used == *depth || arbiter.open_tasks(partition) & mask == 0 {
             return false;
         }
         #[cfg(test)]
@@ -148,7 +147,7 @@ impl Dispatcher {
         let mut opened = 0;
         if state == OpState::Slotted {
             queue.leave_slot(&mut self.operations, id);
-            opened = self.arbiter.completed(former);
+            opened = self.arbiter.completed(queue.partition, former);
         } else {
             queue.withdraw(&mut self.operations, id);
         }
@@ -159,7 +158,7 @@ impl Dispatcher {
             queue.insert(&mut self.operations, id);
         }
         self.dispatch(now, chip, events);
-        self.retry_opened(now, opened, events);
+        self.retry_opened(now, chip, opened, events);
     }
 
     /// Runs a chip's due event; the operation that is done by it, if any. Its
@@ -192,7 +191,7 @@ impl Dispatcher {
         };
         let operation = &mut self.operations[done];
         operation.state = OpState::Done;
-        let task = operation.task;
+        let (task, partition) = (operation.task, queue.partition);
         self.loads[chip.0 as usize] -= 1;
         if task == Task::Host {
             self.host_loads[queue.channel as usize] -= 1;
@@ -207,9 +206,9 @@ impl Dispatcher {
         } else {
             self.start_next(now, chip, events);
         }
-        let opened = self.arbiter.completed(task);
+        let opened = self.arbiter.completed(partition, task);
         self.dispatch(now, chip, events);
-        self.retry_opened(now, opened, events);
+        self.retry_opened(now, chip, opened, events);
         Some(done)
     }
 
@@ -310,10 +309,10 @@ impl Dispatcher {
         self.host_loads[self.queues[chip.0 as usize].channel as usize]
     }
 
-    /// Lets the policy adjust itself to the state of the FTL.
-    pub fn control(&mut self, now: Time, signals: &Signals, events: &mut EventQueue) {
-        self.arbiter.control(signals);
-        self.retry_held(now, events);
+    /// Lets the policy adjust itself to the state of a partition's FTL.
+    pub fn control(&mut self, now: Time, partition: u32, signals: &Signals, events: &mut EventQueue) {
+        self.arbiter.control(partition, signals);
+        self.retry_held(now, partition, events);
     }
 
     /// The policy, to read its period and shares.
@@ -372,10 +371,11 @@ impl Dispatcher {
     fn dispatch_pending(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
         let Dispatcher { queues, operations, array, log, arbiter, held, depth, .. } = self;
         let mut at = At { chip, queue: &mut queues[chip.0 as usize], operations, array, log };
+        let partition = at.queue.partition;
         loop {
             let waiting = at.queue.mask();
             let has_room = at.queue.slots_used < *depth;
-            let mask = if waiting != 0 && has_room { waiting & arbiter.open_tasks() } else { 0 };
+            let mask = if waiting != 0 && has_room { waiting & arbiter.open_tasks(partition) } else { 0 };
             if mask == 0 {
                 let kept = if has_room { waiting } else { 0 };
                 if std::mem::replace(&mut at.queue.held, kept) != kept {
@@ -403,23 +403,23 @@ impl Dispatcher {
         }
     }
 
-    /// Offers held chips again where one of these tasks is open: they wait for tasks that were
-    /// closed; only one can have opened, and it may have used its chance already.
+    /// Offers held chips of a chip's partition again where one of these tasks is open: they wait
+    /// for tasks that were closed; only one can have opened, and may have used its chance already.
     #[inline(always)]
-    fn retry_opened(&mut self, now: Time, opened: u32, events: &mut EventQueue) {
-        if opened != 0 && self.arbiter.open_tasks() & opened != 0 {
-            self.retry_held(now, events);
+    fn retry_opened(&mut self, now: Time, chip: ChipId, opened: u32, events: &mut EventQueue) {
+        let partition = self.queues[chip.0 as usize].partition;
+        if opened != 0 && self.arbiter.open_tasks(partition) & opened != 0 {
+            self.retry_held(now, partition, events);
         }
     }
 
-    /// Offers held chips again, in rotation, after the policy's limits moved.
-    fn retry_held(&mut self, now: Time, events: &mut EventQueue) {
-        let (chips, cursor) = (self.held.len(), self.held_cursor);
-        for (mut first, end) in [(cursor, chips), (0, cursor)] {
-            while let Some(chip) = self.held.next(first..end, self.arbiter.open_tasks()) {
+    /// Offers a partition's held chips again, in rotation, after the policy's limits moved.
+    fn retry_held(&mut self, now: Time, partition: u32, events: &mut EventQueue) {
+        for mut chips in self.held.in_turn(partition) {
+            while let Some(chip) = self.held.next(chips.clone(), self.arbiter.open_tasks(partition)) {
                 self.dispatch(now, ChipId(chip as u32), events);
-                self.held_cursor = if chip + 1 == chips { 0 } else { chip + 1 };
-                first = chip + 1;
+                self.held.pass(partition, chip);
+                chips.start = chip + 1;
             }
         }
     }

@@ -115,6 +115,8 @@ impl Background {
 pub struct ChipQueue {
     /// The chip's channel.
     pub(super) channel: u32,
+    /// The partition that has the chip.
+    pub(super) partition: u32,
     pub(super) background: Background,
     /// Bit set of the tasks that the policy holds back although a slot is free.
     pub(super) held: u32,
@@ -146,9 +148,10 @@ pub struct ChipQueue {
 }
 
 impl ChipQueue {
-    pub(super) fn new(channel: u32) -> Self {
+    pub(super) fn new(channel: u32, partition: u32) -> Self {
         ChipQueue {
             channel,
+            partition,
             background: Background::default(),
             held: 0,
             pending: [Fifo::EMPTY; Task::COUNT],
@@ -308,6 +311,12 @@ pub struct Pending<'a> {
 }
 
 impl Pending<'_> {
+    /// The partition that has the chip.
+    #[inline]
+    pub fn partition(&self) -> u32 {
+        self.queue.partition
+    }
+
     /// The tasks to choose from.
     #[inline]
     pub fn tasks(&self) -> impl Iterator<Item = Task> + use<> {

@@ -1,4 +1,4 @@
-//! When the host rests, and what the scheduler is told of that and of the tasks.
+//! When the host rests, and what the scheduler is told of that and of each partition's tasks.
 
 use flashkeel_engine::Time;
 
@@ -35,23 +35,22 @@ impl Ssd {
         }
     }
 
-    /// What the tasks of all partitions tell the scheduler.
-    pub(super) fn signals(&self) -> Signals {
-        let each = self.partitions.iter().map(|partition| partition.ftl.signals());
-        each.fold(Signals::default(), Signals::with)
-    }
-
     /// Lets the scheduler adjust itself, as long as there is anything to adjust to.
     pub(super) fn control(&mut self, now: Time) {
-        let mut signals = self.signals();
         let idle_for = self.layout.policies.scheduler.policy().foresees();
-        if let (Some(idleness), Some(idle_for), 0) = (&self.idleness, idle_for, self.requests.len()) {
-            signals.idle_expected = idleness.expects(self.active_at, now, idle_for);
-        }
+        let idle_expected = match (&self.idleness, idle_for, self.requests.len()) {
+            (Some(idleness), Some(idle_for), 0) => idleness.expects(self.active_at, now, idle_for),
+            _ => false,
+        };
         let Machine { dispatcher, events, .. } = &mut self.machine;
-        dispatcher.control(now, &signals, events);
+        let mut active = 0;
+        for (index, partition) in self.partitions.iter().enumerate() {
+            let signals = Signals { idle_expected, ..partition.ftl.signals() };
+            active |= signals.active;
+            dispatcher.control(now, index as u32, &signals, events);
+        }
         self.machine.controlling = false;
-        if signals.active != 0 || !self.machine.dispatcher.arbiter().is_settled() {
+        if active != 0 || !self.machine.dispatcher.arbiter().is_settled() {
             self.machine.wake_control(now);
         }
     }

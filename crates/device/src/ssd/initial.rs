@@ -25,9 +25,10 @@ impl Ssd {
     pub(super) fn idle_chips(layout: &Layout, seed: u64) -> Dispatcher {
         let geometry = &layout.geometry;
         let (chips, depth) = (geometry.chips(), layout.controller.slots_per_chip);
-        let arbiter = layout.policies.scheduler.policy().build(chips, depth, Stream::new(seed, "scheduler"));
+        let (partitions, random) = (u32::from(layout.partitions), Stream::new(seed, "scheduler"));
+        let arbiter = layout.policies.scheduler.policy().build(chips, depth, partitions, random);
         let array = Array::new(geometry, layout.timing.clone(), layout.suspension);
-        Dispatcher::new(array, arbiter, chips, depth)
+        Dispatcher::new(array, arbiter, chips, depth, partitions)
     }
 
     /// No write so far, for each NVM set or the whole, where anybody works ahead.

@@ -80,8 +80,8 @@ impl Ssd {
         values.clear();
         let sum = |each: fn(&Partition) -> u64| self.partitions.iter().map(each).sum::<u64>();
         values.push(sum(|partition| u64::from(partition.ftl.tables.free_blocks())));
-        let signals = self.signals();
-        let is_active = |task| u64::from(signals.is_active(task));
+        let active = self.partitions.iter().fold(0, |active, part| active | part.ftl.signals().active);
+        let is_active = |task| u64::from(active >> task as u32 & 1);
         values.push(is_active(Task::Gc));
         values.push(sum(|partition| {
             u64::from(partition.buffer.occupancy.pending + partition.buffer.occupancy.flushing)

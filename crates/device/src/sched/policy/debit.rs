@@ -2,7 +2,8 @@
 //! proportion to its share; shares follow the state of the FTL by feedback
 //! (AutoSSD, §3.2 and §3.3). Not work-conserving on purpose. Limits may add up to more than
 //! the slots, where the paper has their sum equal to these: map traffic's is not taken from
-//! the host's, and tasks at rest keep their least.
+//! the host's, and tasks at rest keep their least. Each partition has shares, of its own
+//! slots, and limits of its own.
 
 use flashkeel_engine::{Span, Stream};
 use schemars::JsonSchema;
@@ -91,18 +92,18 @@ macro_rules! settings {
 tasks!(settings);
 
 impl Build for Debit {
-    fn build(&self, chips: u32, depth: u32, random: Stream) -> Box<dyn Arbiter> {
-        let mut arbiter = DebitArbiter {
-            settings: self.clone(),
-            random,
-            slots: chips * depth,
+    fn build(&self, chips: u32, depth: u32, partitions: u32, random: Stream) -> Box<dyn Arbiter> {
+        let mut account = Account {
+            slots: chips / partitions * depth,
+            map: self.map,
             shares: self.loops().map(Share::at_rest),
             debit: [0; Task::COUNT],
             limit: [0; Task::COUNT],
             open: 0,
         };
-        arbiter.apply_shares();
-        Box::new(arbiter)
+        account.apply_shares();
+        let accounts = vec![account; partitions as usize];
+        Box::new(DebitArbiter { settings: self.clone(), random, accounts })
     }
 
     fn foresees(&self) -> Option<Span> {
@@ -204,12 +205,13 @@ impl Share {
     }
 }
 
+/// What the tasks of one partition may have outstanding, and have.
 #[derive(Clone)]
-struct DebitArbiter {
-    settings: Debit,
-    random: Stream,
-    /// Slots of all chips: the total that shares divide.
+struct Account {
+    /// Slots of the partition's chips: the total that shares divide.
     slots: u32,
+    /// Share of map traffic.
+    map: f64,
     shares: [Share; LOOPS],
     /// Outstanding operations of each task.
     debit: [u32; Task::COUNT],
@@ -219,13 +221,13 @@ struct DebitArbiter {
     open: u32,
 }
 
-impl DebitArbiter {
+impl Account {
     fn apply_shares(&mut self) {
         let limit = |share: f64| ((share * f64::from(self.slots)) as u32).max(1);
         for share in &self.shares {
             self.limit[share.feedback.task as usize] = limit(share.in_force);
         }
-        self.limit[Task::Map as usize] = limit(self.settings.map);
+        self.limit[Task::Map as usize] = limit(self.map);
         self.limit[Task::Host as usize] = limit(self.host_share());
         for task in 0..Task::COUNT {
             self.refresh(task);
@@ -249,57 +251,6 @@ impl DebitArbiter {
         let (debit, limit) = (self.debit[task as usize], self.limit[task as usize]);
         u64::from(limit - debit) * 1024 / u64::from(limit)
     }
-}
-
-impl Arbiter for DebitArbiter {
-    #[inline]
-    fn open_tasks(&self) -> u32 {
-        self.open
-    }
-
-    #[inline]
-    fn pick(&mut self, _chip: ChipId, pending: &Pending<'_>) -> Task {
-        let mut task = Task::ALL[pending.mask.trailing_zeros() as usize];
-        if !pending.mask.is_power_of_two() {
-            // At random, in favour of the smaller debit relative to its limit.
-            let total: u64 = pending.tasks().map(|task| self.weight(task) + 1).sum();
-            let mut at = self.random.below(total);
-            for candidate in pending.tasks() {
-                task = candidate;
-                let weight = self.weight(candidate) + 1;
-                if at < weight {
-                    break;
-                }
-                at -= weight;
-            }
-        }
-        self.debit[task as usize] += 1;
-        self.refresh(task as usize);
-        task
-    }
-
-    #[inline]
-    fn completed(&mut self, task: Task) -> u32 {
-        let was_open = self.open;
-        self.debit[task as usize] -= 1;
-        self.refresh(task as usize);
-        self.open & !was_open
-    }
-
-    fn control_period(&self) -> Option<Span> {
-        Some(self.settings.period)
-    }
-
-    fn control(&mut self, signals: &Signals) {
-        for share in &mut self.shares {
-            share.follow(signals, self.settings.control.policy());
-        }
-        self.apply_shares();
-    }
-
-    fn is_settled(&self) -> bool {
-        self.shares.iter().all(|share| !share.active && share.value <= share.feedback.at_rest())
-    }
 
     fn shares_ppm(&self) -> [u64; Task::COUNT] {
         let ppm = |share: f64| (share * 1e6) as u64;
@@ -307,8 +258,79 @@ impl Arbiter for DebitArbiter {
         for share in &self.shares {
             shares[share.feedback.task as usize] = ppm(share.taken());
         }
-        shares[Task::Map as usize] = ppm(self.settings.map);
+        shares[Task::Map as usize] = ppm(self.map);
         shares[Task::Host as usize] = ppm(self.host_share());
         shares
+    }
+}
+
+#[derive(Clone)]
+struct DebitArbiter {
+    settings: Debit,
+    random: Stream,
+    /// Of each partition.
+    accounts: Vec<Account>,
+}
+
+impl Arbiter for DebitArbiter {
+    #[inline]
+    fn open_tasks(&self, partition: u32) -> u32 {
+        self.accounts[partition as usize].open
+    }
+
+    #[inline]
+    fn pick(&mut self, _chip: ChipId, pending: &Pending<'_>) -> Task {
+        let account = &mut self.accounts[pending.partition() as usize];
+        let mut task = Task::ALL[pending.mask.trailing_zeros() as usize];
+        if !pending.mask.is_power_of_two() {
+            // At random, in favour of the smaller debit relative to its limit.
+            let total: u64 = pending.tasks().map(|task| account.weight(task) + 1).sum();
+            let mut at = self.random.below(total);
+            for candidate in pending.tasks() {
+                task = candidate;
+                let weight = account.weight(candidate) + 1;
+                if at < weight {
+                    break;
+                }
+                at -= weight;
+            }
+        }
+        account.debit[task as usize] += 1;
+        account.refresh(task as usize);
+        task
+    }
+
+    #[inline]
+    fn completed(&mut self, partition: u32, task: Task) -> u32 {
+        let account = &mut self.accounts[partition as usize];
+        let was_open = account.open;
+        account.debit[task as usize] -= 1;
+        account.refresh(task as usize);
+        account.open & !was_open
+    }
+
+    fn control_period(&self) -> Option<Span> {
+        Some(self.settings.period)
+    }
+
+    fn control(&mut self, partition: u32, signals: &Signals) {
+        let account = &mut self.accounts[partition as usize];
+        for share in &mut account.shares {
+            share.follow(signals, self.settings.control.policy());
+        }
+        account.apply_shares();
+    }
+
+    fn is_settled(&self) -> bool {
+        let mut shares = self.accounts.iter().flat_map(|account| &account.shares);
+        shares.all(|share| !share.active && share.value <= share.feedback.at_rest())
+    }
+
+    fn shares_ppm(&self) -> [u64; Task::COUNT] {
+        let mut all = [0; Task::COUNT];
+        for account in &self.accounts {
+            all.iter_mut().zip(account.shares_ppm()).for_each(|(all, share)| *all += share);
+        }
+        all.map(|share| share / self.accounts.len() as u64)
     }
 }

@@ -46,7 +46,7 @@ macro_rules! settings {
 tasks!(settings);
 
 impl Build for Fair {
-    fn build(&self, chips: u32, _depth: u32, _random: Stream) -> Box<dyn Arbiter> {
+    fn build(&self, chips: u32, _depth: u32, _partitions: u32, _random: Stream) -> Box<dyn Arbiter> {
         let weights = self.weights().map(|(_, weight)| weight);
         Box::new(FairArbiter { weights, chips: vec![Progress::default(); chips as usize] })
     }

@@ -14,7 +14,7 @@ use crate::sched::Task;
 pub struct Fifo {}
 
 impl Build for Fifo {
-    fn build(&self, _chips: u32, _depth: u32, _random: Stream) -> Box<dyn Arbiter> {
+    fn build(&self, _chips: u32, _depth: u32, _partitions: u32, _random: Stream) -> Box<dyn Arbiter> {
         Box::new(FifoArbiter)
     }
 }

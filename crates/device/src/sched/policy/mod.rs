@@ -33,8 +33,9 @@ impl Default for SchedulerConfig {
 
 /// Makes a policy from its settings.
 pub trait Build {
-    /// A policy for a device of `chips` chips with `depth` slots each.
-    fn build(&self, chips: u32, depth: u32, random: Stream) -> Box<dyn Arbiter>;
+    /// A policy for a device of `chips` chips with `depth` slots each, of which each of
+    /// `partitions` has as many.
+    fn build(&self, chips: u32, depth: u32, partitions: u32, random: Stream) -> Box<dyn Arbiter>;
 
     /// For how long the policy wants to know whether the host will be idle; `None` where it
     /// does not.
@@ -51,7 +52,7 @@ pub trait Build {
     }
 }
 
-/// The state of the FTL that a share controller reacts to.
+/// The state of a partition's FTL that a share controller reacts to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Signals {
     /// Bit set of the background tasks at work.
@@ -81,16 +82,6 @@ impl Signals {
     pub fn is_active(&self, task: Task) -> bool {
         self.active >> task as u32 & 1 == 1
     }
-
-    /// The signals of two partitions in one: the larger error counts.
-    pub fn with(mut self, other: Signals) -> Signals {
-        self.active |= other.active;
-        for (error, more) in self.error.iter_mut().zip(other.error) {
-            *error = more.max(*error);
-        }
-        self.host_stalled |= other.host_stalled;
-        self
-    }
 }
 
 /// Every task's bit.
@@ -98,9 +89,9 @@ pub const ALL_TASKS: u32 = (1 << Task::COUNT) - 1;
 
 /// A scheduling policy.
 pub trait Arbiter: DynClone + Send {
-    /// Bit set of the tasks that may issue at all now. A policy that closes a
-    /// task on purpose is not work-conserving.
-    fn open_tasks(&self) -> u32 {
+    /// Bit set of the tasks of a partition that may issue at all now. A policy that
+    /// closes a task on purpose is not work-conserving.
+    fn open_tasks(&self, _partition: u32) -> u32 {
         ALL_TASKS
     }
 
@@ -114,9 +105,9 @@ pub trait Arbiter: DynClone + Send {
         false
     }
 
-    /// An operation of `task` has completed. Returns the bit set of the tasks that
-    /// may have more in slots by it, and could not before.
-    fn completed(&mut self, _task: Task) -> u32 {
+    /// An operation of a partition's `task` has completed. Returns the bit set of its
+    /// tasks that may have more in slots by it, and could not before.
+    fn completed(&mut self, _partition: u32, _task: Task) -> u32 {
         0
     }
 
@@ -126,8 +117,8 @@ pub trait Arbiter: DynClone + Send {
         None
     }
 
-    /// Adjusts limits to the state of the FTL.
-    fn control(&mut self, _signals: &Signals) {}
+    /// Adjusts a partition's limits to the state of its FTL.
+    fn control(&mut self, _partition: u32, _signals: &Signals) {}
 
     /// Whether another call of `control` would change nothing while `signals`
     /// stay as they are at rest.
@@ -135,7 +126,7 @@ pub trait Arbiter: DynClone + Send {
         true
     }
 
-    /// Each task's present share of the flash in parts per million, where the
+    /// Each task's present share of the whole flash in parts per million, where the
     /// policy has such a notion.
     fn shares_ppm(&self) -> [u64; Task::COUNT] {
         [0; Task::COUNT]

@@ -17,7 +17,7 @@ use crate::sched::Task;
 pub struct ReadsFirst {}
 
 impl Build for ReadsFirst {
-    fn build(&self, _chips: u32, _depth: u32, _random: Stream) -> Box<dyn Arbiter> {
+    fn build(&self, _chips: u32, _depth: u32, _partitions: u32, _random: Stream) -> Box<dyn Arbiter> {
         Box::new(ReadsFirstArbiter)
     }
 }

@@ -221,9 +221,13 @@ struct Account {
     open: u32,
 }
 
+/// Parts of one in which shares become limits: less is what a sum of shares is rounded by.
+const PARTS: u64 = 1_000_000_000;
+
 impl Account {
     fn apply_shares(&mut self) {
-        let limit = |share: f64| ((share * f64::from(self.slots)) as u32).max(1);
+        let parts = |share: f64| (share * PARTS as f64).round() as u64;
+        let limit = |share: f64| ((parts(share) * u64::from(self.slots) / PARTS) as u32).max(1);
         for share in &self.shares {
             self.limit[share.feedback.task as usize] = limit(share.in_force);
         }

@@ -231,3 +231,14 @@ fn partitions_have_limits_and_shares_of_their_own() {
     assert_eq!((of(&bench, Task::Host, 0..2), of(&bench, Task::Host, 2..4)), (4, 8));
     assert_eq!(bench.order().len(), 64);
 }
+
+#[test]
+fn what_others_leave_of_the_slots_is_not_rounded_away() {
+    // A fifth of 20 slots; in binary, 1 - 0.8 is less than that.
+    let mut bench = Bench::new(serde_json::json!({"policy": "debit", "gc_static": 0.8}), 5);
+    bench.control(at_work(&[(Task::Gc, 0)]));
+    for index in 0..64 {
+        bench.queue(index % 4, Activity::Host.read(), Task::Host);
+    }
+    assert_eq!(bench.outstanding(Task::Host), 4);
+}

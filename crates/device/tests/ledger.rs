@@ -245,3 +245,16 @@ fn a_write_waits_for_a_free_block() {
     owes(first, FILLED, &[controller, own]);
     owes(last, second, &[controller, (Cause::NoFreeBlock, 2 * (BACKGROUND + ERASE)), own]);
 }
+
+#[test]
+fn collection_that_takes_no_time_holds_up_nobody() {
+    let mut config = tiny();
+    config.gc.invocation = policy("foreground");
+    config.gc.movement = policy("none");
+    let mut ssd = ready(&config, 1);
+    let span = ssd.sectors() / 8;
+    let done = closed_loop(&mut ssd, 8, random_pages(Operation::Write, span, 4_000, 1));
+    assert!(ssd.counters().victims > 100);
+    let blocked = done.iter().filter(|completion| completion.ledger.has_gc()).count();
+    assert_eq!(blocked, 0, "writes waited for collection");
+}

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use flashkeel_engine::{Stream, Time};
 
+use super::movement::Manner;
 use super::pace::Stock;
 use super::rotation::Order;
 use super::victim::Candidates;
@@ -199,7 +200,8 @@ impl Gc {
         if Gc::is_short(ftl, domain) {
             Gc::start(ftl, now, domain, machine);
         }
-        ftl.tasks.gc.domains[domain as usize].active
+        // What takes no time holds up nobody.
+        ftl.tasks.gc.domains[domain as usize].active && ftl.tasks.gc.manner != Manner::Untimed
     }
 
     /// Whether the host needs collection now.

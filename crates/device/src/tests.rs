@@ -42,6 +42,16 @@ fn a_throttle_may_go_by_the_hint() {
     assert_eq!(done.len(), 4);
 }
 
+#[test]
+fn reads_of_a_rebuild_take_what_their_pages_take() {
+    let config: DeviceConfig =
+        serde_json::from_value(serde_json::json!({ "timing": { "read": ["45us", "60us", "75us"] } }))
+            .expect("a device");
+    let ssd = Ssd::new(&config.validate().expect("a device that has room"), 1);
+    let transfer = ssd.machine.dispatcher.timing().transfer(2);
+    assert_eq!(ssd.time_of_reads(0, &[1, 2, 5], 2).0, 210_000 + 3 * transfer.0);
+}
+
 /// A device in its steady state, after writes that keep collection busy, and how often it
 /// has come by a copy for AVX2.
 fn written() -> (Vec<u8>, String, u64) {

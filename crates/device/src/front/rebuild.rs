@@ -34,12 +34,12 @@ impl Ssd {
             None => self.physical_mates(now, part, page, &mut reads),
         };
         let rebuilds = found.is_some_and(|others| {
-            let timing = self.machine.dispatcher.timing();
-            let each = timing.read(0) + timing.transfer(pages.len() as u32);
-            let extra_reads = reads.len() as u32;
-            let extra_time = Span(each.0 * u64::from(extra_reads));
-            let rebuild =
-                Rebuild { is_clear: !others.avoided, background: others.background, extra_reads, extra_time };
+            let rebuild = Rebuild {
+                is_clear: !others.avoided,
+                background: others.background,
+                extra_reads: reads.len() as u32,
+                extra_time: self.time_of_reads(part, &reads, pages.len() as u32),
+            };
             is_lost || self.layout.policies.read_path.policy().rebuilds(chip, rebuild)
         });
         if rebuilds {
@@ -90,6 +90,13 @@ impl Ssd {
         }
         self.note_rebuilt(index, part, pages);
         self.rebuild_reads = reads;
+    }
+
+    /// How long flash reads of `units` mapping units of each of `pages` take one after another.
+    pub(crate) fn time_of_reads(&self, part: usize, pages: &[u32], units: u32) -> Span {
+        let (timing, tables) = (self.machine.dispatcher.timing(), &self.partitions[part].ftl.tables);
+        let one = |&page: &u32| (timing.read(tables.place_of(page).1) + timing.transfer(units)).0;
+        Span(pages.iter().map(one).sum())
     }
 
     fn chip_state(&self, now: Time, part: usize, page: u32) -> ChipState {

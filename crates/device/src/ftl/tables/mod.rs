@@ -121,8 +121,13 @@ impl Tables {
 
     /// The chip of a flash page.
     pub fn chip_of(&self, page: u32) -> ChipId {
+        self.place_of(page).0
+    }
+
+    /// The chip of a flash page, and which of its block on this chip it is.
+    pub fn place_of(&self, page: u32) -> (ChipId, u32) {
         let block = self.shape.block_of_page(page);
-        self.shape.stripes.locate(self.blocks.chip(block), page % self.shape.pages_per_block).0
+        self.shape.stripes.locate(self.blocks.chip(block), page % self.shape.pages_per_block)
     }
 
     /// A read of a flash page has been generated.

@@ -111,6 +111,10 @@ fn capacity_out_of_range() {
         c.allocation = policy("striped");
         c.logical_capacity = Bytes(11 << 20);
     });
+    // 1,024 pages of 4 KiB, in blocks of two flash pages of four, of which one has to be gained.
+    refused("the data take 257, with a flash page of garbage in each to gain,", |c| {
+        (c.geometry.pages_per_block, c.geometry.blocks_per_plane) = (2, 60);
+    });
     refused("lower logical_capacity (4MiB) or gc.stop_above", |c| c.gc.stop_above = 80);
 }
 

@@ -261,8 +261,8 @@ impl DeviceConfig {
             let movers: Vec<&str> = movers.collect();
             let where_ = if layout.domains > 1 { "each chip of a striped device" } else { "the device" };
             return Err(format!(
-                "logical_capacity: too little over-provisioning: {where_} has {blocks} blocks, but the data fill {}, {open} are open \
-                 for writing{}, and garbage collection stops at {} free; lower logical_capacity ({}) or \
+                "logical_capacity: too little over-provisioning: {where_} has {blocks} blocks, but the data take {}, with a flash page of \
+                 garbage in each to gain, {open} are open for writing{}, and garbage collection stops at {} free; lower logical_capacity ({}) or \
                  gc.stop_above, or add blocks",
                 mapped.div_ceil(useful),
                 if moved > 0 {

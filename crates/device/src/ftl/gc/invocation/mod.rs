@@ -7,8 +7,8 @@ flashkeel_config::axis! {
     pub enum InvocationConfig as "invocation": Invocation {
         /// As a task beside the host's, from the start to the stop threshold.
         Task(Task) in task = "task",
-        /// Like `task`, but giving way to the host as long as enough blocks are
-        /// free.
+        /// Like `task`, but while `force_below` blocks are free beginning with a block only when
+        /// its channel has no work of the host. Queued moves of a block that has begun go on.
         Deferred(Deferred) in deferred = "deferred",
         /// Like `task`, but keeping as many blocks free as the host is expected to need.
         Ahead(Ahead) in ahead = "ahead",

@@ -78,7 +78,10 @@ impl Host {
 
     fn cut_power(&mut self) {
         self.ssd.cut_power(self.now, &mut Arena::new());
-        settle(&mut self.ssd, &mut Vec::new());
+        while let Some(next) = self.ssd.next_event().time() {
+            self.ssd.advance(next, &mut Arena::new(), &mut Vec::new());
+            self.now = next;
+        }
         self.ssd.check();
     }
 }

@@ -13,8 +13,10 @@ use crate::front::throttle::Goal;
 const LEAST_PACE: f64 = 0.1;
 
 /// What is to be reached, and how.
+// Inline, so that a policy's table of the schema has these keys itself, beside its name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(inline)]
 pub struct Plan {
     /// How long the device has to last, counted from the start of the run.
     pub lifetime: Span,

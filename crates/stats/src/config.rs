@@ -14,8 +14,9 @@ pub struct MeasureConfig {
     pub series_window: Span,
     /// Whether to keep one row per measured request.
     pub log_requests: bool,
-    /// Most rows the request log keeps, at about 160 bytes each; requests
-    /// beyond it are measured as ever, and counted as not logged.
+    /// Most rows the request log keeps: in memory until the run ends, encoded, at 10 to 30 bytes
+    /// each, and for a moment then up to three times as much. Requests beyond it are measured as
+    /// ever, and counted as not logged.
     pub log_rows: u64,
     /// Keep what each chip does in a window of time, for `flashkeel map`;
     /// absent where nobody wants to see it.

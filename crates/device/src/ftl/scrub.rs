@@ -21,7 +21,7 @@ pub struct ScrubConfig {
     /// blocks of a stripe are scrubbed together. A block that is open for writing is
     /// closed for it, unless a free one to take its place would be short.
     pub start_above: u32,
-    /// Largest read count of any block below which scrubbing stops.
+    /// Largest read count of any full block below which scrubbing stops.
     pub stop_below: u32,
     /// Blocks of a partition scrubbed at the same time: where counts are spread
     /// evenly, thousands are due as soon as the first is.

@@ -36,7 +36,8 @@ pub struct GcConfig {
     /// Free blocks of a partition below which collection gives way neither to
     /// the host nor to its turn, where it does above.
     pub force_below: u32,
-    /// Which block is emptied next.
+    /// Which block is emptied next; of blocks of a chip that hold nothing any more, whatever the
+    /// policy, the one that has been full longest.
     pub victim: VictimConfig,
     /// When collection runs.
     pub invocation: InvocationConfig,

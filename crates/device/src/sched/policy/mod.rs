@@ -20,7 +20,7 @@ flashkeel_config::axis! {
         ReadsFirst(ReadsFirst) in reads_first = "reads-first",
         /// Weighted fair queueing: virtual time per task per chip.
         Fair(Fair) in fair = "fair",
-        /// Debit scheduling with shares set by feedback.
+        /// Debit scheduling with shares set by feedback, of each partition by itself.
         Debit(Debit) in debit = "debit",
     }
 }

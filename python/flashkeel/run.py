@@ -268,7 +268,7 @@ class Run:
         return self._files.read("series", self._tables_of, self._seed(seed))
 
     def requests(self, seed: int | None = None) -> Table:
-        """Return the request log, one row a request.
+        """Return the request log, one row a request: ``operation`` is text, the rest are numbers.
 
         It exists where the experiment sets ``measure.log_requests = true``.
         """

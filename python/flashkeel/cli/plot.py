@@ -33,8 +33,8 @@ def plot(result: str, kind: str, latency_class: str | None, path: Path) -> None:
 
     RESULT is a directory or file of `run --out`, or one of its runs as
     DIR:RUN; for other kinds than `series`, `heat` and `windows` also a tenant, as
-    DIR:RUN:TENANT. `heat` and `windows` take the first run's log of requests,
-    measure.log_requests = true.
+    DIR:RUN:TENANT. `heat` and `windows` take the log of requests of the first
+    run, `heat` of the first with any of --class: measure.log_requests = true.
     """
     refuse_no_picture(path)
     if latency_class is not None and kind in ("tails", "windows"):

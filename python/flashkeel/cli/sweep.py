@@ -26,7 +26,7 @@ from flashkeel.sweep import outcome, running
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
     metavar="DIR",
-    help="Keep runs, table and picture there.",
+    help="Keep runs, tables and picture there.",
 )
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key in every point.")
 @click.option(

@@ -73,6 +73,7 @@ fn encode(lots: &Receiver<LogRows>) -> Result<Vec<u8>> {
             };
             group.append_column(&pages, close)?;
         }
+        debug_assert!(chunks.next().is_none(), "the last lot has the columns of all");
         group.close()?;
     }
     file.into_inner()
@@ -124,4 +125,45 @@ fn properties() -> WriterPropertiesPtr {
         .set_column_dictionary_enabled(ColumnPath::from(WORDS), true)
         .set_write_batch_size(LogRows::MOST);
     Arc::new(properties.build())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashkeel_engine::{Cause, Completion, Lba, Ledger, Operation, RequestId, Span, Status, Time};
+    use flashkeel_stats::{Asked, MeasureConfig};
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+
+    #[test]
+    fn a_cause_that_only_later_lots_met_is_nought_in_those_before() {
+        let mut recorder = Recorder::new(&MeasureConfig::default(), Span::ZERO, &[]);
+        let file = LogFile::of(&mut recorder, u64::MAX);
+        let met = LogRows::MOST + 1;
+        for row in 0..met + 2 {
+            let mut ledger = Ledger::ZERO;
+            ledger.charge(if row < met { Cause::OwnFlash } else { Cause::BehindErase }, Span(7));
+            let (lba, arrived) = (Lba(row as u64), Time::ZERO);
+            let asked = Asked { operation: Operation::Read, lba, sectors: 8, asked_sectors: 8, arrived };
+            let id = RequestId(row as u64);
+            recorder.record(&asked, &Completion { id, time: Time(7), status: Status::Ok, ledger });
+        }
+        recorder.finish(Time(7), &[]);
+        let file = SerializedFileReader::new(Bytes::from(file.end())).unwrap();
+        let groups = file.metadata().row_groups();
+        assert_eq!(groups.iter().map(|group| group.num_rows()).collect::<Vec<_>>(), [met as i64 - 1, 3]);
+        let rows = file.get_row_iter(None).unwrap().map(|row| {
+            row.unwrap()
+                .get_column_iter()
+                .map(|(name, field)| (name.clone(), field.clone()))
+                .collect::<Vec<_>>()
+        });
+        for (at, row) in rows.enumerate() {
+            let of = |name: &str| row.iter().find(|(own, _)| own == name).unwrap().1.clone();
+            let (own, erase) = if at < met { (7, 0) } else { (0, 7) };
+            assert_eq!(of("lba"), Field::ULong(at as u64));
+            assert_eq!((of("own_flash_ns"), of("behind_erase_ns")), (Field::ULong(own), Field::ULong(erase)));
+            assert_eq!(of("operation"), Field::Str("read".to_owned()));
+        }
+    }
 }

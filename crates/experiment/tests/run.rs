@@ -214,6 +214,18 @@ fn the_probe_of_a_device_that_is_predicted_can_be_stopped() {
 }
 
 #[test]
+fn a_backlog_that_is_left_at_the_end_can_be_stopped() {
+    // All of the requests wait for the scheduler as good as at once.
+    let plan = &plans(&[("stack.scheduler", "fair"), ("workload.source.arrivals.iops", "1000000")])[0];
+    let mut told = 0;
+    let stopped = run(plan, 1, None, &mut |phase, fraction| {
+        told += u32::from(phase == "replay" && fraction == 1.0);
+        if told < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    assert_eq!(stopped.err(), Some(Error::Interrupted));
+}
+
+#[test]
 fn a_run_in_which_nothing_ends_for_long_can_be_stopped_and_says_so() {
     // What an hour's share leaves waits for the next hour.
     let held = r#"{ policy = "static-cap", rate = "1KB/s", period = "1h" }"#;

@@ -15,6 +15,8 @@ use crate::flight::{Flights, nth};
 /// How long a completion, or what is outside, is waited for before whoever watches is told,
 /// and may break off.
 const PATIENCE: Span = Span::from_us(100_000);
+/// Completions of a backlog after which whoever watches is told, and may break off.
+const MOST_UNTOLD: u32 = 4096;
 /// For how long no request has ended where a run that is broken off says so.
 const LONG: Span = Span::from_us(1_000_000);
 
@@ -102,6 +104,8 @@ struct Driver<'a, 'l, 'o, L: ?Sized> {
     stop: Time,
     /// When whoever watches was last told while something outside was waited for.
     told: Time,
+    /// Completions waited for since whoever watches was told of a backlog.
+    untold: u32,
 }
 
 impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
@@ -126,6 +130,7 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
             is_settled: false,
             stop: Time::ZERO,
             told: Time::ZERO,
+            untold: 0,
         };
         driver.look_ahead();
         driver
@@ -154,6 +159,8 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
                 }
             } else if self.flights.len() == 0 {
                 return Ok(());
+            } else {
+                self.tell_of_backlog(progress)?;
             }
             self.now = self.await_completion(progress)?;
         }
@@ -172,6 +179,23 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
             if feed.stands_still(self.now) {
                 return Err(DriveError::Standstill(self.now));
             }
+            if progress(self.fraction()).is_break() {
+                return Err(DriveError::Interrupted);
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing is due before something completes, for long where a backlog is left at the end:
+    /// tells whoever watches, once in a while.
+    #[inline]
+    fn tell_of_backlog(
+        &mut self,
+        progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> Result<(), DriveError> {
+        self.untold += 1;
+        if self.untold == MOST_UNTOLD {
+            self.untold = 0;
             if progress(self.fraction()).is_break() {
                 return Err(DriveError::Interrupted);
             }

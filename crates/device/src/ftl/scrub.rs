@@ -199,6 +199,7 @@ impl Scrub {
             ftl.wake(now, Task::Scrub, machine);
         }
     }
+
     /// An open block has been read too often, and no write may ever fill it: the pages it has
     /// left are given up, so that it is scrubbed as soon as its programs are done. Where that is
     /// not possible now, the next read asks again: within a stripe, whose parity is missing, and

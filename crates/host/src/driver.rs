@@ -16,7 +16,7 @@ use crate::flight::{Flights, nth};
 /// and may break off.
 const PATIENCE: Span = Span::from_us(100_000);
 /// Completions of a backlog after which whoever watches is told, and may break off.
-const MOST_UNTOLD: u32 = 4096;
+const MOST_UNTOLD: u32 = 256;
 /// For how long no request has ended where a run that is broken off says so.
 const LONG: Span = Span::from_us(1_000_000);
 

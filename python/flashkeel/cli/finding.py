@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flashkeel import _core, foreign
 from flashkeel._core import InputError
@@ -13,9 +13,6 @@ from flashkeel.cli.common import SOURCE, echo, print_notes, settings, split_assi
 from flashkeel.experiment import Experiment, naming_profiles
 from flashkeel.parsing import LONGEST_DOCUMENT, parse_toml
 from flashkeel.suggest import did_you_mean
-
-if TYPE_CHECKING:
-    pass
 
 
 def find(name: str, sets: tuple[str, ...] = ()) -> Experiment:

@@ -14,7 +14,7 @@ use flashkeel_workload::{Basis, Counts};
 use serde::Serialize;
 
 use crate::pooling::sum_of_counts;
-use crate::run::{Progress, open};
+use crate::run::{Progress, notes_of, open};
 use crate::{Error, Experiment, Opened, RunPlan, Target, real, stack};
 
 /// What became of predictions.
@@ -101,11 +101,7 @@ pub fn predict(
     let requests = slow + score.normal_found + score.normal_missed;
     let counts = sources.iter().map(|source| source.counts().clone());
     let mut notes = plan.notes.clone();
-    for note in sources.iter().flat_map(|source| source.notes()) {
-        if !notes.contains(note) {
-            notes.push(note.clone());
-        }
-    }
+    notes.extend(notes_of(&sources, stack::tenants(&config)));
     let is_synthetic = sources.iter().any(|source| source.basis() == Basis::Synthetic);
     Ok(Predicted {
         requests,

@@ -5,6 +5,7 @@ use std::{ops::ControlFlow, path::Path, time::Instant};
 use flashkeel_device::{DeviceConfig, Doing, FillPattern, Ssd};
 use flashkeel_engine::{Span, Time};
 use flashkeel_host::device::{Device, Unmade, seed_of};
+use flashkeel_host::stack::TenantConfig;
 use flashkeel_host::{DriveError, Measured, Tenant, drive, parts, reports};
 use flashkeel_stats::{Column, Recorder};
 use flashkeel_workload::{Basis, Source};
@@ -82,7 +83,7 @@ pub fn run(
         report["ssds"].as_object().into_iter().flat_map(|ssds| ssds.values().cloned()).collect();
     let pooled = if ssds.is_empty() { json!({}) } else { pool(&ssds) };
     let mut notes = plan.notes.clone();
-    notes.extend(notes_of(&sources, &names.iter().map(|tenant| tenant.name.as_str()).collect::<Vec<_>>()));
+    notes.extend(notes_of(&sources, names));
     notes.extend(world.map(|_| real::NOTE.to_owned()));
     let ssds = report["ssds"].as_object().into_iter().flatten();
     notes.extend(ssds.filter(|(_, ssd)| is_greedy(ssd)).map(|(number, _)| {
@@ -143,10 +144,10 @@ pub fn run(
 const MOST_NAMED: usize = 3;
 
 /// What sources have noted, each once, and of which tenants where it is not of all of them.
-fn notes_of(sources: &[Box<dyn Source>], tenants: &[&str]) -> Vec<String> {
+pub(crate) fn notes_of(sources: &[Box<dyn Source>], tenants: &[TenantConfig]) -> Vec<String> {
     let mut found: Vec<(&String, Vec<&str>)> = Vec::new();
     for (index, source) in sources.iter().enumerate() {
-        let name = tenants.get(index).copied().unwrap_or_default();
+        let name = tenants.get(index).map_or("", |tenant| tenant.name.as_str());
         for note in source.notes() {
             match found.iter_mut().find(|(known, _)| *known == note) {
                 // Of one that notes it twice the name is not twice.

@@ -69,7 +69,7 @@ impl Sums {
             }
             for (owned, &ns) in owned.iter_mut().zip(group) {
                 if ns > 0 {
-                    owned.ns = owned.ns.wrapping_add(ns);
+                    owned.ns = owned.ns.saturating_add(ns);
                     owned.requests += 1;
                 }
             }

@@ -14,7 +14,8 @@ use crate::{
 pub(crate) struct Cell {
     pub histogram: Histogram,
     pub bytes: u64,
-    pub sum_ns: u64,
+    /// Wide, because 10^8 requests that wait 500 s are more than 2^64 ns.
+    pub sum_ns: u128,
     pub max_ns: u64,
 }
 
@@ -24,7 +25,7 @@ impl Cell {
         let ns = latency.as_ns();
         self.histogram.record(ns);
         self.bytes += bytes;
-        self.sum_ns = self.sum_ns.saturating_add(ns);
+        self.sum_ns += u128::from(ns);
         self.max_ns = self.max_ns.max(ns);
     }
 
@@ -85,13 +86,36 @@ impl Latencies {
     }
 }
 
+/// A sum as JSON holds it: a number, or its digits where readers would round it.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Sum {
+    Number(u64),
+    Digits(String),
+}
+
+impl From<u128> for Sum {
+    fn from(sum: u128) -> Sum {
+        u64::try_from(sum).map_or_else(|_| Sum::Digits(sum.to_string()), Sum::Number)
+    }
+}
+
+impl Sum {
+    fn value<E: serde::de::Error>(&self) -> Result<u128, E> {
+        match self {
+            Sum::Number(sum) => Ok((*sum).into()),
+            Sum::Digits(digits) => digits.parse().map_err(|_| E::custom(format!("no sum: {digits:?}"))),
+        }
+    }
+}
+
 /// One cell as a result holds it.
 #[derive(Serialize, Deserialize)]
 struct SavedCell {
     operation: String,
     max_bytes: Option<u64>,
     bytes: u64,
-    sum_ns: u64,
+    sum_ns: Sum,
     max_ns: u64,
     /// (largest latency of the bucket, requests in it), ascending.
     counts: Vec<(u64, u64)>,
@@ -103,7 +127,7 @@ impl Serialize for Latencies {
             operation: OPERATION_NAMES[operation].to_owned(),
             max_bytes: size.max_bytes(),
             bytes: cell.bytes,
-            sum_ns: cell.sum_ns,
+            sum_ns: cell.sum_ns.into(),
             max_ns: cell.max_ns,
             counts: cell.histogram.iter().collect(),
         }))
@@ -122,6 +146,7 @@ impl<'de> Deserialize<'de> for Latencies {
                 )));
             };
             let SavedCell { bytes, sum_ns, max_ns, counts, .. } = saved;
+            let sum_ns = sum_ns.value()?;
             let mut cell = Cell { histogram: Histogram::default(), bytes, sum_ns, max_ns };
             for (ns, count) in counts {
                 cell.histogram.record_many(ns, count);

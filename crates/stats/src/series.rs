@@ -12,7 +12,7 @@ const MAX_WINDOWS: usize = 1 << 16;
 struct Tally {
     count: u64,
     bytes: u64,
-    sum_ns: u64,
+    sum_ns: u128,
     max_ns: u64,
 }
 
@@ -23,14 +23,14 @@ impl Tally {
     fn record(&mut self, ns: u64, bytes: u64) {
         self.count += 1;
         self.bytes += bytes;
-        self.sum_ns = self.sum_ns.saturating_add(ns);
+        self.sum_ns += u128::from(ns);
         self.max_ns = self.max_ns.max(ns);
     }
 
     fn merged(mut self, other: Tally) -> Tally {
         self.count += other.count;
         self.bytes += other.bytes;
-        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        self.sum_ns += other.sum_ns;
         self.max_ns = self.max_ns.max(other.max_ns);
         self
     }

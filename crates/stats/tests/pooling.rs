@@ -47,6 +47,16 @@ proptest! {
 }
 
 #[test]
+fn latencies_that_sum_to_more_than_two_to_the_64_ns_keep_their_mean() {
+    let ns = 200_000_000_000_000_000;
+    let mut half = summarise(&vec![support::read(ns); 100], Span(ns));
+    let saved = serde_json::to_string(&half).unwrap();
+    half.merge(&serde_json::from_str(&saved).unwrap());
+    let json = serde_json::to_value(&half).unwrap();
+    assert_eq!((&json["read"]["count"], &json["read"]["mean_ns"]), (&200.into(), &(ns as f64).into()));
+}
+
+#[test]
 fn a_summary_survives_flattening_into_a_run() {
     #[derive(serde::Serialize, serde::Deserialize)]
     struct Run {

@@ -270,10 +270,10 @@ def test_what_was_learnt_is_saved_for_another_time(cli, _served):
     first = json.loads(told.out)["whole_log"]
     assert again["whole_log"]["slow_missed"] < first["slow_missed"]
     broken = folder / "broken.json"
-    broken.write_text(known.read_text().replace('"layout":6', '"layout":5'))
+    broken.write_text(known.read_text().replace('"layout":7', '"layout":6'))
     refused = cli("predict", *arguments[:2], "--model", broken)
     assert refused.status == 2
-    assert "learned.layout: 5, of another version" in refused.err
+    assert "learned.layout: 6, of another version" in refused.err
 
 
 def test_what_a_log_has_taught_is_for_logs_that_reach_further(cli, _served, tmp_path):

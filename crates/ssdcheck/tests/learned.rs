@@ -121,7 +121,7 @@ fn as_long_as_nothing_is_slow_weights_stay() {
 fn what_no_engine_can_have_learnt_is_refused() {
     let right = serde_json::to_value(model()).expect("JSON");
     let wrong: [(&str, Value, &str); 13] = [
-        ("layout", json!(7), "learned.layout"),
+        ("layout", json!(6), "learned.layout"),
         ("flush_ns", json!(u64::MAX), "learned.flush_ns"),
         ("read_flush_ns", json!(u64::MAX), "learned.read_flush_ns"),
         ("collection_ns", json!(u64::MAX), "learned.collection_ns"),

@@ -126,7 +126,7 @@ impl Knowledge {
         if !flight.is_waking() {
             self.circumstances.note(flight.place, is_slow, times);
         }
-        let &Thought { places, at_volume, odds, chance, .. } = &flight.thought;
+        let &Thought { places, at_volume, odds, chance, is_called } = &flight.thought;
         let [last, region, phase, mean, outstanding] = places;
         let [by_last, by_region, by_phase] = self.signals.tables.beyond([last, region, phase]);
         let common = [mean, outstanding];
@@ -141,7 +141,7 @@ impl Knowledge {
             self.mixer.learn(places[0] as usize / ENTRIES % SETS, &inputs, error, times);
         }
         self.calibration.learn(odds, error, times);
-        self.calls.note(chance, Signals::latencies(&places), was_slow, times);
+        self.calls.note(chance, is_called, Signals::latencies(&places), was_slow, times);
     }
 }
 

@@ -3,8 +3,9 @@
 use std::{ops::ControlFlow, path::Path, time::Instant};
 
 use flashkeel_device::{DeviceConfig, Doing, FillPattern, Ssd};
-use flashkeel_engine::{Span, Time};
-use flashkeel_host::device::{Device, Unmade, seed_of};
+use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{SECTOR_BYTES, Span, Time};
+use flashkeel_host::device::{Device, Size, Unmade, seed_of};
 use flashkeel_host::stack::TenantConfig;
 use flashkeel_host::{DriveError, Measured, Tenant, drive, parts, reports};
 use flashkeel_stats::{Column, Recorder};
@@ -85,6 +86,7 @@ pub fn run(
     let mut notes = plan.notes.clone();
     notes.extend(notes_of(&sources, names));
     notes.extend(world.map(|_| real::NOTE.to_owned()));
+    notes.extend(left_out(&size, names.len().max(1)));
     let ssds = report["ssds"].as_object().into_iter().flatten();
     notes.extend(ssds.filter(|(_, ssd)| is_greedy(ssd)).map(|(number, _)| {
         format!(
@@ -137,6 +139,19 @@ pub fn run(
         series: all.series.columns(),
         requests: log.map(LogFile::end),
         chips: config.measure.chip_log.as_ref().map(|_| chip_columns(&*device)),
+    })
+}
+
+/// What of the devices belongs to nobody's volume, unless it is next to nothing.
+fn left_out(size: &Size, volumes: usize) -> Option<String> {
+    let used = size.sectors * volumes as u64;
+    let all = used + size.left_sectors;
+    (size.left_sectors > all / 100).then(|| {
+        let [left, all] = [size.left_sectors, all].map(|sectors| Bytes(sectors * SECTOR_BYTES));
+        format!(
+            "{left} of the devices' {all} belong to no volume, as stack.volumes lays them out: whoever \
+             compares with another layout gives them less, or the workloads the same footprint"
+        )
     })
 }
 

@@ -469,28 +469,3 @@ depth = 1
         assert!(pas * 1.2 < none, "seed {seed}: {pas} s, {none} s without");
     }
 }
-
-#[test]
-fn a_note_about_some_tenants_names_them() {
-    let path = std::env::temp_dir().join(format!("flashkeel-notes-{}.csv", std::process::id()));
-    std::fs::write(&path, "10,usr,0,Write,4096,4096,0\n20,usr,0,Read,0,8192,0\n").unwrap();
-    let noted = |magnifications: &[u32]| {
-        let tenants = magnifications.iter().enumerate().map(|(number, times)| {
-            format!(
-                "[[stack.tenants]]\nname = \"t{number}\"\n[stack.tenants.workload.source]\npolicy = \"trace\"\n\
-                 path = {path:?}\nwrite_magnification = {times}\n"
-            )
-        });
-        let document = format!("{DEVICE}[stack]\n{}", tenants.collect::<String>());
-        outcome(&document, &[], 1).notes
-    };
-    assert_eq!(noted(&[2]), ["writes are magnified 2 times"]);
-    assert_eq!(noted(&[2, 2]), ["writes are magnified 2 times"]);
-    assert_eq!(
-        noted(&[2, 1, 3, 3]),
-        ["tenant t0: writes are magnified 2 times", "tenants t2, t3: writes are magnified 3 times"]
-    );
-    let [note] = &noted(&[1, 2, 2, 2, 2, 2])[..] else { panic!("one note") };
-    assert_eq!(note, "tenants t1, t2, t3 and 2 others: writes are magnified 2 times");
-    std::fs::remove_file(path).unwrap();
-}

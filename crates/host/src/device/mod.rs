@@ -81,6 +81,8 @@ pub struct Size {
     pub in_memory: bool,
     /// Whether it is known to take only whole pages of 4 KiB.
     pub takes_pages: bool,
+    /// Sectors of its devices that belong to nobody's volume.
+    pub left_sectors: u64,
 }
 
 /// Deterministic windows, as whoever is above sees them.
@@ -152,6 +154,7 @@ impl Size {
             needs_drives: false,
             in_memory: false,
             takes_pages: false,
+            left_sectors: 0,
         };
         others.into_iter().fold(none, |all, each| Size {
             memory_bytes: all.memory_bytes + each.memory_bytes,

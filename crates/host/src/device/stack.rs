@@ -82,8 +82,11 @@ impl StackConfig {
         let sectors: Vec<u64> = sizes.iter().map(|size| size.sectors).collect();
         self.urgency.policy().build(sectors.len())?;
         let takes_pages = sizes.iter().any(|size| size.takes_pages);
+        let volumes = self.claims().len();
+        let volume = self.volumes.policy().build(&sectors, volumes)?.sectors();
         Ok(Size {
-            sectors: self.volumes.policy().build(&sectors, self.claims().len())?.sectors(),
+            sectors: volume,
+            left_sectors: sectors.iter().sum::<u64>() - volume * volumes as u64,
             takes_pages: takes_pages && self.block.is_none_or(|block| block.0 >= LOGICAL_PAGE_BYTES),
             ..Size::over(&sizes)
         })

@@ -1,0 +1,75 @@
+//! What is said beside the figures of a run.
+
+use std::ops::ControlFlow;
+
+use flashkeel_experiment::{resolve, run};
+
+const DEVICE: &str = "\
+[device]
+logical_capacity = \"64MiB\"
+map_cache = \"all\"
+scheduler = \"fifo\"
+partition_bits = [14]
+gc = { start_below = 8, stop_above = 12, concurrent_victims = 4 }
+buffer = { size = \"256KiB\" }
+geometry = { channels = 2, chips_per_channel = 2, planes_per_chip = 1, blocks_per_plane = 64, pages_per_block = 32 }
+";
+
+const WORKLOAD: &str = "\
+[workload]
+duration = \"200ms\"
+warm_up = \"20ms\"
+[workload.source]
+policy = \"synthetic\"
+read_fraction = 0.5
+[workload.pacing]
+policy = \"closed\"
+depth = 4
+";
+
+fn notes(document: &str) -> Vec<String> {
+    let plans = resolve(document, "exp.toml", &[], None).unwrap_or_else(|error| panic!("{error}"));
+    run(&plans[0], 1, None, &mut |_, _| ControlFlow::Continue(())).unwrap().outcome.notes
+}
+
+#[test]
+fn a_note_about_some_tenants_names_them() {
+    let path = std::env::temp_dir().join(format!("flashkeel-notes-{}.csv", std::process::id()));
+    std::fs::write(&path, "10,usr,0,Write,4096,4096,0\n20,usr,0,Read,0,8192,0\n").unwrap();
+    let noted = |magnifications: &[u32]| {
+        let tenants = magnifications.iter().enumerate().map(|(number, times)| {
+            format!(
+                "[[stack.tenants]]\nname = \"t{number}\"\n[stack.tenants.workload.source]\npolicy = \"trace\"\n\
+                 path = {path:?}\nwrite_magnification = {times}\n"
+            )
+        });
+        let document = format!("{DEVICE}[stack]\n{}", tenants.collect::<String>());
+        notes(&document)
+    };
+    assert_eq!(noted(&[2]), ["writes are magnified 2 times"]);
+    assert_eq!(noted(&[2, 2]), ["writes are magnified 2 times"]);
+    assert_eq!(
+        noted(&[2, 1, 3, 3]),
+        ["tenant t0: writes are magnified 2 times", "tenants t2, t3: writes are magnified 3 times"]
+    );
+    let [note] = &noted(&[1, 2, 2, 2, 2, 2])[..] else { panic!("one note") };
+    assert_eq!(note, "tenants t1, t2, t3 and 2 others: writes are magnified 2 times");
+    std::fs::remove_file(path).unwrap();
+}
+
+/// Once they were left out in silence.
+#[test]
+fn what_belongs_to_no_volume_is_said() {
+    let two = "[[stack.tenants]]\nname = \"a\"\n[[stack.tenants]]\nname = \"b\"\n";
+    let noted = |volumes: &str| {
+        let device = DEVICE.replace("64MiB", "56MiB").replace("[14]", "[]");
+        notes(&format!("{device}{WORKLOAD}[stack]\nvolumes = {volumes}\n{two}"))
+    };
+    // 32 MiB are the last whole period of bit 15; two of four volumes are of nobody.
+    for (bits, left) in [("[15]", "24MiB"), ("[14, 5]", "32MiB")] {
+        let noted = noted(&format!("{{ policy = \"va-lvm\", bits = {bits} }}"));
+        let of = format!("{left} of the devices' 56MiB belong to no volume");
+        assert!(noted.iter().any(|note| note.starts_with(&of)), "{bits}: {noted:?}");
+    }
+    assert_eq!(noted("\"linear\""), Vec::<String>::new());
+}

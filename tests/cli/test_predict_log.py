@@ -288,6 +288,21 @@ def test_what_a_log_has_taught_is_for_logs_that_reach_further(cli, _served, tmp_
     assert json.loads(known.read_text())["sectors"] > 1 << 19
 
 
+def test_what_a_log_has_taught_is_for_drives_that_reach_further(cli, _served, tmp_path):
+    folder, _ = _served
+    names, *lines = (folder / "log.csv").read_text().splitlines(keepends=True)
+    low = [line for line in lines if int(line.split(",")[3]) < 1 << 19]
+    (tmp_path / "low.csv").write_text("".join([names, *low]))
+    known = tmp_path / "model.json"
+    cli("predict", "--log", tmp_path / "low.csv", "--save-model", known)
+    reached = json.loads(known.read_text())["sectors"]
+    asked = ("--workload", "web", "--requests", "2000", "--format", "json")
+    outcome = cli("predict", "sim:ssd-d", "--model", known, *asked)
+    assert outcome.status == 0
+    noted = " ".join(outcome.err.split())
+    assert f"was read off reached {reached} of this drive's 4194304 sectors" in noted
+
+
 def test_a_saved_model_takes_the_place_of_a_model_only(cli, _served, tmp_path):
     folder, _ = _served
     (tmp_path / "trace.csv").write_text("0,0,Read,0,4096\n")

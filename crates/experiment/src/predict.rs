@@ -63,13 +63,8 @@ pub fn predict(
     let config = Experiment { seed, ..plan.config.clone() };
     let target = Target { destroys: plan.destroys, ..Target::of(&config) };
     // Before its steady state is made, which may take minutes.
-    let sectors = target.size()?.sectors;
-    if sectors != model.sectors {
-        return Err(Error::Input(format!(
-            "the model is of a device of {} sectors, this one has {}",
-            model.sectors, sectors
-        )));
-    }
+    let model =
+        &model.of_drive(target.size()?.sectors).map_err(|why| Error::Input(format!("the model is {why}")))?;
     let Opened { mut device, mut world, size } = target.open(seed, cache_dir, progress)?;
     let mut sources = open(&config, &mut *device, size.foresees, progress)?;
     let gauges = device.gauge_names();

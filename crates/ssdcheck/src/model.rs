@@ -140,6 +140,19 @@ impl DeviceModel {
         sectors <= self.sectors
     }
 
+    /// The model for a drive of so many sectors: what was read off a log knows those that it
+    /// reached, and is for a drive that has more, too.
+    ///
+    /// # Errors
+    /// What it is of instead, as the rest of a sentence.
+    pub fn of_drive(&self, sectors: u64) -> Result<DeviceModel, String> {
+        let mut model = self.clone();
+        if model.reaches(sectors) && model.sectors <= sectors.next_multiple_of(8) {
+            return Ok(DeviceModel { sectors, ..model });
+        }
+        Err(format!("of a device of {} sectors, this one has {sectors}", self.sectors))
+    }
+
     /// The internal volume of an LBA: its volume bits, the lowest first.
     #[inline]
     pub fn volume_of(&self, lba: u64) -> usize {
@@ -287,6 +300,20 @@ pub(crate) mod tests {
         };
         assert_eq!([told(0, 1), told(7, 1), told(7, 2), told(4, 8)], [[1, 0], [1, 0], [2, 0], [2, 0]]);
         assert_eq!([told(15, 2), told(12, 16), told(7, 20)], [[1, 1], [1, 2], [2, 2]]);
+    }
+
+    /// Once it was refused unless the log had reached the last page.
+    #[test]
+    fn what_was_read_off_a_log_is_for_a_drive_that_has_more() {
+        let undetermined = vec!["sectors, volume_bits, sleep: no probe".to_owned()];
+        let logged = DeviceModel { undetermined, ..with_bits(vec![]) };
+        let probed = with_bits(vec![]);
+        assert_eq!(logged.of_drive(1 << 21), Ok(DeviceModel { sectors: 1 << 21, ..logged.clone() }));
+        assert_eq!(probed.of_drive(1 << 20), Ok(probed.clone()));
+        for (model, sectors) in [(&logged, 1 << 19), (&probed, 1 << 19), (&probed, 1 << 21)] {
+            let why = model.of_drive(sectors).unwrap_err();
+            assert_eq!(why, format!("of a device of 1048576 sectors, this one has {sectors}"));
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from flashkeel._core import InputError, list_names
-from flashkeel.cli.common import DESTROY, Number, Seed, console, echo, paragraph
+from flashkeel.cli.common import DESTROY, Number, Seed, console, echo, paragraph, print_notes
 from flashkeel.cli.probe import FORMAT, NO_CACHE, SETS, find_drive
 from flashkeel.experiment import Experiment
 from flashkeel.output import files, log_tables, probe_tables
@@ -177,6 +177,7 @@ def predict(
     for name, result in zip(chosen, results, strict=True):
         _warn(model, name, result)
     learned = [result.pop("model") for result in results]
+    _note_reach(model, learned[0]["sectors"])
     if save_model is not None:
         _save(save_model, target, learned[0])
     if form == "json":
@@ -208,6 +209,18 @@ def _warn_of_guesses(model: Diagnosis) -> None:
                 f"slow requests: undetermined is {reason}",
                 err=True,
             )
+
+
+def _note_reach(model: Diagnosis, sectors: int) -> None:
+    """Say if the model is of a log that knows a part of the drive only."""
+    reached = model.model["sectors"]
+    if reached < sectors:
+        print_notes(
+            [
+                f"the log that the model {model.name} was read off reached {reached} of this "
+                f"drive's {sectors} sectors"
+            ]
+        )
 
 
 def _warn(model: Diagnosis, what: str, found: dict[str, Any]) -> None:

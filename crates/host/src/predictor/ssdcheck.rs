@@ -37,13 +37,9 @@ impl Build for Ssdcheck {
     fn read(&self, device: &(dyn Device + 'static)) -> Result<Option<Box<dyn Predictor>>, String> {
         let Some(path) = &self.model else { return Ok(None) };
         let model = read(path).map_err(|why| format!("predictor.model: {}: {why}", path.display()))?;
-        let sectors = device.limits().sectors;
-        if model.sectors != sectors {
-            let own = model.sectors;
-            return Err(format!(
-                "predictor.model: it is of a device of {own} sectors, this one has {sectors}"
-            ));
-        }
+        let model = model
+            .of_drive(device.limits().sectors)
+            .map_err(|why| format!("predictor.model: it is {why}"))?;
         Ok(Some(Box::new(Engine::new(&model, self.false_calls))))
     }
 

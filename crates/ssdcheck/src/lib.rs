@@ -17,5 +17,6 @@ pub use offline::{
 };
 pub use predict::{Engine, Learned, Score};
 pub use probe::{
-    BitEvidence, BufferEvidence, CollectionEvidence, Evidence, ProbeError, Report, SleepEvidence, probe,
+    BitEvidence, BufferEvidence, CollectionEvidence, Evidence, PairEvidence, ProbeError, Report,
+    SleepEvidence, probe,
 };

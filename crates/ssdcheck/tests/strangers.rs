@@ -60,12 +60,15 @@ fn buffers_whose_volumes_are_many_or_whose_pages_leave_early_are_found() {
 /// Buffers that reads do not show: of a few pages, of which slots before chips once could not be
 /// told; whose writes wait for the map besides, so that they seemed to wait at no regular intervals
 /// where they went to many pages, or no bits were told; from which nothing leaves, though it once
-/// seemed so; so large that there was no time for all bits; and one that only a second search finds.
+/// seemed so; so large that there was no time for all bits; and one that only a second search finds,
+/// when no time is left to try its bits elsewhere.
 #[test]
 fn buffers_that_reads_do_not_show_are_found() {
-    for number in [25_340, 785, 565, 515, 501, 25_299, 25_274, 25_413, 761] {
+    for number in [25_340, 785, 565, 515, 501, 25_299, 25_274, 25_413] {
         is_answered(number, &["buffer size", "volume bits"], Verdict::Right);
     }
+    is_answered(761, &["buffer size"], Verdict::Right);
+    is_answered(761, &["volume bits"], Verdict::Undetermined);
 }
 
 /// Once a drive whose reads are just about slow when it wakes was said never to sleep, a busy one,

@@ -4,6 +4,7 @@
 use flashkeel_engine::{LOGICAL_PAGE_BYTES, Operation, Span};
 use serde::Serialize;
 
+use super::elsewhere::PairEvidence;
 use super::flushes::{LONGEST, Sight, Watch, watch};
 use super::runner::{ProbeError, Runner};
 use super::size::Size;
@@ -44,6 +45,8 @@ pub struct BufferEvidence {
     pub slow_after_write: Option<(f64, f64)>,
     /// Writes before each slow one, where nothing was read.
     pub slow_writes: Vec<u64>,
+    /// Pairs of pages from all over the drive that were asked whether the bits hold there, too.
+    pub pairs: Vec<PairEvidence>,
 }
 
 /// What was found.
@@ -186,7 +189,8 @@ impl Test<'_> {
             );
             return Ok(());
         }
-        found.put(&size, bits, trigger);
+        found.put(&size, bits.clone(), trigger);
+        let is_clear = unclear.is_empty();
         found.unclear = unclear;
         match kind {
             Some(true) => found.buffer.kind = BufferType::Fore,
@@ -199,7 +203,7 @@ impl Test<'_> {
             undetermined
                 .push("write_buffer.flush: some reads right after writes are slow, and some are not".into());
         }
-        Ok(())
+        if is_clear { self.look_elsewhere(runner, &bits, &size) } else { Ok(()) }
     }
 
     /// Whether the first read of a page after a few writes to it takes longer than the second.

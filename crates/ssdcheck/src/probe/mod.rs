@@ -4,6 +4,7 @@ mod allocation;
 mod buffer;
 mod certain;
 mod collection;
+mod elsewhere;
 mod flushes;
 mod places;
 mod rested;
@@ -23,6 +24,7 @@ use serde::Serialize;
 pub use allocation::BitEvidence;
 pub use buffer::BufferEvidence;
 pub use collection::CollectionEvidence;
+pub use elsewhere::PairEvidence;
 pub use runner::ProbeError;
 pub use sleep::SleepEvidence;
 pub(crate) use statistics::quantile;
@@ -206,10 +208,17 @@ fn features(
         &mut |part| told.reach(0.5 + 0.5 * part),
     )?;
     model.gc_volume_bits = collection.bits;
+    // Volumes that no bits tell apart are collected apart all the same.
+    if elsewhere::contradiction(&evidence.buffer.pairs).is_some() && model.gc_volume_bits.take().is_some() {
+        model.undetermined.push("gc_volume_bits: see volume_bits".into());
+    }
     evidence.collection = collection.evidence;
     model.latencies_ns.collection = collection.stall_ns;
     Ok(())
 }
+
+/// What is said of bits that were found, and nothing more could be asked.
+const UNTRIED: &str = "volume_bits: the time given ran out before they were tried elsewhere on the drive";
 
 /// Looks for the buffer and the bits that select one; `fallen` are those that seem to.
 fn find_buffer(
@@ -226,7 +235,10 @@ fn find_buffer(
     if done.is_err() && found.bits.is_none() {
         return done;
     }
-    if let Some(bits) = found.bits.take().filter(|bits| bits.len() <= MOST_BITS) {
+    if let Some(why) = elsewhere::contradiction(&found.evidence.pairs) {
+        model.volume_bits = Vec::new();
+        model.undetermined.push(format!("volume_bits: {why}"));
+    } else if let Some(bits) = found.bits.take().filter(|bits| bits.len() <= MOST_BITS) {
         model.volume_bits = bits;
         if !found.unclear.is_empty() {
             let unclear: Vec<String> = found.unclear.iter().map(u32::to_string).collect();
@@ -241,6 +253,9 @@ fn find_buffer(
              look like volumes, and what limits all reads hides them"
                 .into(),
         );
+    }
+    if done.is_err() && found.evidence.pairs.len() < elsewhere::ENOUGH && !model.doubts_bits() {
+        model.undetermined.push(UNTRIED.into());
     }
     model.put_buffer(found, unfound, evidence);
     *unknown = &FEATURES[2..];
@@ -264,10 +279,15 @@ fn again(
 }
 
 impl DeviceModel {
-    /// Whether the buffer's size is known, and what selects one.
+    /// Whether the buffer's size is known, and what selects one, as far as there was time.
     fn tells_buffer(&self) -> bool {
-        let is_doubtful = |reason: &String| reason.starts_with(FEATURES[0]);
-        self.write_buffer.bytes.is_some() && !self.undetermined.iter().any(is_doubtful)
+        let is_doubt = |reason: &String| reason.starts_with(FEATURES[0]) && reason != UNTRIED;
+        self.write_buffer.bytes.is_some() && !self.undetermined.iter().any(is_doubt)
+    }
+
+    /// Whether it is not clear what selects a volume.
+    fn doubts_bits(&self) -> bool {
+        self.undetermined.iter().any(|reason| reason.starts_with(FEATURES[0]))
     }
 
     /// Takes over what was found of the buffer, and why not more.

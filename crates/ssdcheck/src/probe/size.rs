@@ -31,6 +31,7 @@ const NEAR: u64 = 2;
 const POINTS: usize = 4_000;
 
 /// A buffer that was found.
+#[derive(Clone, Copy)]
 pub(super) struct Size {
     pub pages: u64,
     pub place: Where,

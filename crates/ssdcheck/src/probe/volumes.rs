@@ -1,7 +1,7 @@
 //! The bits that select a volume: pages that differ in them fill buffers of their own.
 
 use super::buffer::{AGREEING, Test};
-use super::flushes::{Sight, is_one_buffer};
+use super::flushes::{Sight, Watch, is_one_buffer};
 use super::places::{Where, highest};
 use super::runner::{ProbeError, Runner};
 use super::size::Size;
@@ -44,7 +44,7 @@ impl Test<'_> {
         // Where none of a group selects a buffer, all do not; otherwise its halves are asked.
         while let Some(mut group) = groups.pop() {
             let flip = group.iter().fold(0, |flip, bit| flip | 1u64 << bit);
-            match self.is_one(runner, size, flip)? {
+            match self.is_one(runner, self.watched, size, flip)? {
                 Some(true) => {}
                 Some(false) if group.len() == 1 => selecting.extend(group),
                 None if group.len() == 1 => unclear.extend(group),
@@ -60,14 +60,20 @@ impl Test<'_> {
     }
 
     /// Asks again where the first answer is none, and there are no halves to be asked.
-    fn is_one(&self, runner: &mut Runner<'_>, size: &Size, flip: u64) -> Result<Option<bool>, ProbeError> {
+    pub fn is_one(
+        &self,
+        runner: &mut Runner<'_>,
+        watched: Watch<'_>,
+        size: &Size,
+        flip: u64,
+    ) -> Result<Option<bool>, ProbeError> {
         let (mut told, times) = (None, if flip.count_ones() == 1 { AGREEING } else { 1 });
         for _ in 0..times {
             told = match size.sight {
                 Sight::Rested { rest, first } => {
                     self.is_one_from_rest(runner, size.place, (rest, first), flip)?
                 }
-                _ => is_one_buffer(runner, self.watched, size.sight, size.place, size.pages, flip)?,
+                _ => is_one_buffer(runner, watched, size.sight, size.place, size.pages, flip)?,
             };
             if told.is_some() {
                 break;

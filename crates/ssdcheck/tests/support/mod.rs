@@ -1,6 +1,7 @@
 //! Devices by preset, the seven workloads, and a loop that serves them.
 #![allow(dead_code)]
 
+pub mod joined;
 pub mod late;
 pub mod loads;
 pub mod strangers;

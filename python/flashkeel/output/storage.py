@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -12,7 +13,7 @@ from typing import Any
 
 from flashkeel._core import InputError
 from flashkeel.arrow import KINDS, TableFiles
-from flashkeel.output import files, plots, units
+from flashkeel.output import files, plots, replacing, units
 from flashkeel.parsing import parse_json
 from flashkeel.result import SCHEMA, Result
 
@@ -50,6 +51,8 @@ def check(directory: Path, identity: str, overwrite: bool) -> None:
     """Raise InputError unless a result of `identity` may be written to `directory`."""
     files.refuse_unwritable(directory)
     if not directory.exists():
+        if not overwrite:
+            _refuse_losing(directory, identity)
         return
     if directory.resolve() == Path.cwd():
         # It is replaced as a whole, and who stands in it would see nothing of the new one.
@@ -63,6 +66,37 @@ def check(directory: Path, identity: str, overwrite: bool) -> None:
             f"{directory}: holds the result of another experiment; "
             "choose another directory or say --overwrite"
         )
+
+
+def _refuse_losing(directory: Path, identity: str) -> None:
+    """Raise InputError for other results that saves at `directory` have left when cut short.
+
+    They go with the next one, so they are refused as if they stood there.
+    """
+    kept = filter(_is_whole, replacing.left(directory.resolve()))
+    if any(_read(each / RESULT).get("identity") != identity for each in kept):
+        raise InputError(f"{directory}: {_remains(directory)}, or say --overwrite to lose that")
+
+
+def _is_whole(directory: Path) -> bool:
+    try:
+        _read(directory / RESULT)
+    except InputError:
+        return False
+    return True
+
+
+def _remains(directory: Path) -> str:
+    """Say what saves at `directory` have left when cut short; nothing if they have not."""
+    left = replacing.left(directory.resolve())
+    if not left:
+        return ""
+    kept = [str(each) for each in left if _is_whole(each)]
+    if not kept:
+        return f"a save that was cut short has left {left[0]}, which is not whole"
+    one = "it" if len(kept) == 1 else "one of them"
+    names = " and ".join(kept)
+    return f"a save that was cut short has left {names}; move {one} to {directory} to have it back"
 
 
 def _others(directory: Path) -> list[str]:
@@ -112,29 +146,18 @@ def _save(result: Result, directory: Path, overwrite: bool) -> None:
     check(directory, result.document["identity"], overwrite)
     directory = directory.resolve()
     directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{directory.name}-", dir=directory.parent) as staging:
-        complete = Path(staging, "new")
-        complete.mkdir()
-        (complete / RESULT).write_text(result.to_json(detail=True), encoding="utf-8")
-        result.files.copy_to(complete)
-        undrawn = None
+    undrawn = None
+    with replacing.whole(directory) as place:
+        result.files.copy_to(place)
         try:
-            plots.save(result, complete)
+            plots.save(result, place)
         except OSError:
             raise
         except Exception as error:
             # Whatever it is: hours of work may be at stake.
             undrawn = error
-        old = Path(staging, "old")
-        try:
-            if directory.exists():
-                directory.rename(old)
-            complete.rename(directory)
-        except BaseException:
-            # Else what was there before would go with what was to take its place.
-            if old.exists() and not directory.exists():
-                old.rename(directory)
-            raise
+        # The last, so that what was cut short has none.
+        files.write(place / RESULT, result.to_json(detail=True))
     if undrawn is not None:
         words = f"{directory}: the result is there, but its picture could not be drawn: {undrawn}"
         raise RuntimeError(words) from undrawn
@@ -146,6 +169,10 @@ def load(path: str | Path) -> Result:
     `path` is the directory or its result.json. InputError where it is neither.
     """
     found = file(path)
+    if not found.exists():
+        remains = _remains(found.parent if found.name == RESULT else found)
+        if remains:
+            raise InputError(f"{found}: {os.strerror(errno.ENOENT)}; {remains}")
     return Result(_read(found), TableFiles(found.parent))
 
 

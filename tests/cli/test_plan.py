@@ -56,6 +56,15 @@ def test_short_lives_have_digits_and_long_ones_a_bound(cli):
     assert float(cells("drive writes per day", "0.0001")) == pytest.approx(0.0001)
 
 
+def test_bytes_that_are_few_cycles_are_rounded_in_words(cli):
+    options = ("--capacity", "1GB", "--waf", "2", "--gb-per-day", "1", "--throttle", "none")
+    # 1.07 GB of flash, twice what is written: 5.6 cycles, and 561.
+    said = " ".join(plan(cli, *options, *ONE, "--tbw", "3GB").out.split())
+    assert "rounded to whole cycles of a block, 6: the lifetime may be off by 8.33 %" in said
+    assert "rounded" not in plan(cli, *options, *ONE, "--tbw", "300GB").out
+    assert "rounded" not in plan(cli, *options, *ONE, "--rated-cycles", "6").out
+
+
 def test_the_first_worn_block_is_told(cli):
     hot = ("--pattern", "hot-cold", "--gb-per-day", "20", "--throttle", "none", "--seeds", "1")
     shares = []

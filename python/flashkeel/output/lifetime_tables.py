@@ -40,7 +40,7 @@ def verdict(free: Estimate, held: Estimate) -> str:
 
 def warnings(free: Estimate, held: Estimate) -> list[str]:
     """Return what the numbers hide, a sentence each."""
-    found = (_recording(held), _draws(free), _first(held), _rating(held))
+    found = (_recording(held), _draws(free), _first(held), _rating(held), _rounding(held))
     return [each for each in found if each is not None]
 
 
@@ -92,6 +92,20 @@ def _rating(estimate: Estimate) -> str | None:
         "The drive's endurance is given in bytes of the host, for traffic like this one: write "
         "amplification, over-provisioning and pattern change the cycles that it means, not the "
         "lifetime; --rated-cycles is for asking about them."
+    )
+
+
+def _rounding(estimate: Estimate) -> str | None:
+    """Return how far the lifetime may be off for whole cycles; None where that is little."""
+    cycles = estimate.mean("endured", "rated_cycles")
+    if estimate.plan.drive.get("rated_cycles") is not None or not cycles:
+        return None
+    off = 0.5 / cycles
+    if off <= _LITTLE:
+        return None
+    return (
+        f"The bytes that the drive endures are rounded to whole cycles of a block, "
+        f"{units.count(cycles)}: the lifetime may be off by {units.share(off)} for that."
     )
 
 
@@ -158,6 +172,8 @@ def _delay(percentile: float) -> Callable[[Estimate], str]:
 
 _SOON = 0.9
 """Share of the target before which a first block must not be worn out for nobody to mention it."""
+_LITTLE = 0.01
+"""Share of a lifetime by which nobody minds that it is off."""
 _FAR_APART = 2.0
 """Times as much in a day as in another, from which traffic drawn from a recording is a lottery."""
 

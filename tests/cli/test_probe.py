@@ -77,6 +77,26 @@ def test_predictions_have_the_notes_of_their_workload(cli, device, tmp_path):
     assert found["input"]["folded"] == 500 and len(found["notes"]) == 1
 
 
+def test_predictions_that_are_none_are_told(cli, device, tmp_path):
+    cli("probe", device, "--out", tmp_path / "out")
+    path = tmp_path / "out/model.json"
+    options = ("predict", device, "--model", path, "--workload", "web", "--requests", 5000)
+    said = " ".join(cli(*options).out.split())
+    assert "called at random: slow found = 1 - normal found, precision = slow" in said
+    assert "no better than chance" not in said
+    row = {"workload": "w", "notes": [], "input": {}}
+    # Of 10,000 requests 9,110 are slow; of 1,000 that are called 911 are by chance, give or take 9.
+    for found, is_chance in ((911, True), (930, True), (945, False)):
+        normal, missed = 1000 - found, 9110 - found
+        score = {"slow_found": found, "slow_missed": missed, "normal_missed": normal}
+        score["normal_found"] = 10_000 - sum(score.values())
+        told = probe_tables.notes([row | {"score": score}])
+        assert [("than chance" in note and "91.1 %" in note) for note in told] == [True] * is_chance
+    for score in ({"slow_found": 0, "normal_missed": 0}, {"slow_found": 1, "normal_missed": 0}):
+        full = {"slow_missed": 0, "normal_found": 0} | score
+        assert not probe_tables.notes([row | {"score": full}])
+
+
 def test_predictions_from_guessed_thresholds_are_warned_of(cli, device, tmp_path):
     cli("probe", device, "--out", tmp_path / "out")
     path = tmp_path / "out/model.json"

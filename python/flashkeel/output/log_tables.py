@@ -13,12 +13,11 @@ from rich.text import Text
 from flashkeel import percentiles
 from flashkeel.comparison import FEW
 from flashkeel.output import tables, units
+from flashkeel.output.probe_tables import ERRORS
 
 _NAME = 11
 """Characters of the longest word of a method's name."""
 _TAIL = (50.0, 99.0, 99.9)
-_ERRORS = 3
-"""Standard errors from chance that an area under a curve has to be, to mean anything."""
 
 
 def predictions(found: dict[str, Any]) -> Iterator[RenderableType]:
@@ -111,11 +110,11 @@ def _by_chance(found: dict[str, Any]) -> Iterator[str]:
     names = [
         row["name"]
         for row in found["methods"]
-        if row["roc_auc"] is not None and row["roc_auc"] - 0.5 <= _ERRORS * error
+        if row["roc_auc"] is not None and row["roc_auc"] - 0.5 <= ERRORS * error
     ]
     if names:
         yield (
-            f"no better than chance: {', '.join(names)} (ROC-AUC at most {_ERRORS} standard errors "
+            f"no better than chance: {', '.join(names)} (ROC-AUC at most {ERRORS} standard errors "
             f"above 0.5): of the requests called slow as many are as of all, "
             f"{units.share(slow / found['judged'])}, and the more are called the more are found"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ from rich.console import Group
 from flashkeel.output import tables, units
 from flashkeel.ssdcheck import Diagnosis
 
+ERRORS = 3
+"""Standard errors from chance that predictions have to be, to mean anything."""
 _UNDETERMINED = "undetermined"
 _FLUSH = {"full": "full", "read_trigger": "read"}
 
@@ -57,13 +60,37 @@ def predictions(target: str, found: Sequence[dict[str, Any]]) -> Group:
         table.add_row("mean", "", *(units.share(_mean(found, key)) for key in keys), "")
     is_synthetic = any(row["basis"] == "synthetic" for row in found)
     kind = "synthetic workload" if is_synthetic else "recorded trace"
-    return tables.titled(f"{target}: predictions ({kind})", table)
+    at_random = "called at random: slow found = 1 - normal found, precision = slow"
+    return tables.titled(f"{target}: predictions ({kind})", table, at_random)
 
 
 def notes(found: Sequence[dict[str, Any]]) -> list[str]:
-    """Return what readers of predictions must know of their workloads."""
-    told = ((row["workload"], [*row["notes"], tables.changed_input(row["input"])]) for row in found)
+    """Return what readers of predictions must know of them and of their workloads."""
+    told = [
+        (
+            row["workload"],
+            [_by_chance(row["score"]), *row["notes"], tables.changed_input(row["input"])],
+        )
+        for row in found
+    ]
     return [f"Note: {name}: {text}" for name, texts in told for text in texts if text]
+
+
+def _by_chance(score: dict[str, int]) -> str | None:
+    """Say that calls found no more slow requests than as many at random; None where they did."""
+    requests, found = sum(score.values()), score["slow_found"]
+    slow, called = found + score["slow_missed"], found + score["normal_missed"]
+    if not slow or not called or slow == requests:
+        return None
+    part = slow / requests
+    # Drawn without replacement: the hypergeometric distribution.
+    error = math.sqrt(called * part * (1 - part) * (requests - called) / (requests - 1))
+    if found > called * part + ERRORS * error:
+        return None
+    return (
+        f"no better than chance: of the requests called slow {units.share(found / called)} are, "
+        f"of all {units.share(part)} (less than {ERRORS} standard errors apart)"
+    )
 
 
 def _mean(found: Sequence[dict[str, Any]], key: str) -> float | None:

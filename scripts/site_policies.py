@@ -22,6 +22,15 @@ NOT_DRAWN = {
     "retirement": "it is a drive's last days that it is about: docs/lifetime.md",
 }
 """Axes that latencies say nothing of, and what does."""
+LEFT_OUT = {("arrival process", "demand")}
+"""Policies that are not in the picture of their axis."""
+REMARKS = {
+    "arrival process": "Without `demand`: it changes over hours and days, and is `constant` in the "
+    "seconds of a picture.",
+    "read choice": "Under `window` the copies have windows in turn, without which it chooses "
+    "nothing.",
+}
+"""What is unequal in the picture of an axis."""
 HEADINGS = {
     "crates/workload": "Workload",
     "crates/host": "Host",
@@ -42,9 +51,9 @@ def page() -> str:
         "a picture of the axis. Where no work is named a policy is a textbook's or our own. The",
         "keys and settings are in the [configuration](configuration.md).",
         "",
-        "A picture shows the latencies of one class of requests under each policy that can be",
-        "chosen beside the others on a small device (`scripts/draw_policies.py`), with a synthetic",
-        "workload: what an axis is about, no measure of what is better.",
+        "A picture shows the latencies of one class of requests under each policy on a small",
+        "device (`scripts/draw_policies.py`), with a synthetic workload: what an axis is about, no",
+        "measure of what is better.",
         "",
     ]
     axes = list(_axes())
@@ -84,6 +93,8 @@ def _axis(path: Path, name: str, about: str, policies: list[_Policy]) -> Iterato
     if drawn.exists():
         where = drawn.relative_to(ROOT / "docs").as_posix()
         yield f"![Latencies under each {name}]({where})\n"
+    if remark := REMARKS.get(name):
+        yield f"{remark}\n"
     if why := NOT_DRAWN.get(name):
         yield "No picture: " + re.sub(r"docs/(\w+\.md)", r"[\1](\1)", why) + ".\n"
     for said, settings, module, policy in policies:

@@ -114,6 +114,22 @@ def test_every_policy_has_its_source_and_every_axis_a_picture(pages, monkeypatch
     assert set(axes) - set(draw_policies.AXES) == set(site_policies.NOT_DRAWN)
 
 
+def test_every_policy_can_be_drawn_or_is_left_out_in_words(monkeypatch):
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    site_policies = importlib.import_module("site_policies")
+    draw_policies = importlib.import_module("draw_policies")
+    for axis, policies in site_policies.names().items():
+        if axis in draw_policies.AXES:
+            planned = [
+                policy
+                for policy, experiment in draw_policies.experiments(axis, policies)
+                if experiment.plans()
+            ]
+            left_out = [policy for policy in policies if policy not in planned]
+            assert all((axis, policy) in site_policies.LEFT_OUT for policy in left_out)
+            assert all(f"`{policy}`" in site_policies.REMARKS[axis] for policy in left_out)
+
+
 def named(properties):
     """Return the name of the policy, or the only key, of a choice of an axis."""
     return properties["policy"]["const"] if "policy" in properties else next(iter(properties))

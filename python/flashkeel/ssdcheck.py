@@ -234,7 +234,8 @@ def _unused(document: dict[str, Any], sets: Sequence[tuple[str, str]]) -> tuple[
     if {"device", "stack"} & document.keys():
         found += [key for key in _OF_RUNS if key in document]
         found += ["stack.tenants"] if "tenants" in document.get("stack", {}) else []
-    found += [key for key, _ in sets if key.partition(".")[0] in _OF_RUNS]
+    of_runs = (*_OF_RUNS, "stack.tenants")
+    found += [key for key, _ in sets if any(f"{key}.".startswith(f"{it}.") for it in of_runs)]
     return tuple(dict.fromkeys(found))
 
 

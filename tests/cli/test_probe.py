@@ -224,6 +224,8 @@ def test_what_a_document_says_of_runs_is_named_as_unused(cli, device, tmp_path):
     stack = tmp_path / "stack.toml"
     stack.write_text('[[stack.devices]]\nssd = {}\n[[stack.tenants]]\nname = "t"\n')
     assert Drive.find(stack).unused == ("stack.tenants",)
+    sets = [("stack.tenants", '[{ name = "a" }]'), ("stack.depth", "8")]
+    assert Drive.find(device, sets).unused == ("stack.tenants",)
     assert Drive.find(device).unused == Drive.find("sim:ssd-g").unused == ()
 
 

@@ -136,5 +136,8 @@ def test_demo_is_built_in(cli):
 
 def test_runs_whose_difference_is_set_over_are_told_to_be_alike(cli, small_toml):
     told = "Note: fifo, debit: they did the same in every request"
-    assert told in cli("run", small_toml, "--set", "device.scheduler=fair").out
+    said = cli("run", small_toml, "--set", "device.scheduler=fair").out
+    assert told in said
+    assert "what they differ in makes no difference here" in " ".join(said.split())
+    assert max(len(line) for line in said.partition("Note: ")[2].splitlines()) <= 80
     assert told not in cli("run", small_toml).out

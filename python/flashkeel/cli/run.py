@@ -137,6 +137,6 @@ def _print_tables(result: Result) -> None:
         screen.print(tables.largest_causes(explanations))
         echo(textplot.tails(result.runs, latency_class) + "\n")
     for note in tables.notes(result.runs):
-        echo(note)
+        echo(paragraph(note))
     for caution in cautions.of(result.runs):
         echo(paragraph(f"Note: {caution}"))

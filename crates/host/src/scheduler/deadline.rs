@@ -2,7 +2,7 @@
 //! the oldest has waited past its deadline. After Linux's mq-deadline, whose
 //! defaults these are (`block/mq-deadline.c`).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use flashkeel_engine::{Lba, Operation, Predictor, Request, RequestId, Span, Time};
 use schemars::JsonSchema;
@@ -99,21 +99,21 @@ struct Direction {
     /// In order of arrival, with deadlines; those that are not in `sorted` any
     /// more have gone.
     fifo: VecDeque<(Time, Request)>,
-    /// Rising. An array, because what waits is some hundred requests.
-    sorted: Vec<(Lba, RequestId)>,
+    /// Whatever a workload asks in an open loop waits here, which may be millions.
+    sorted: BTreeSet<(Lba, RequestId)>,
     /// Where the batch goes on.
     position: (Lba, RequestId),
 }
 
 impl Direction {
     fn new(expire: Span) -> Direction {
-        Direction { expire, fifo: VecDeque::new(), sorted: Vec::new(), position: (Lba(0), RequestId(0)) }
+        Direction { expire, fifo: VecDeque::new(), sorted: BTreeSet::new(), position: (Lba(0), RequestId(0)) }
     }
 
     /// With its deadline.
     fn oldest(&mut self) -> Option<(Time, Request)> {
         while let Some((_, request)) = self.fifo.front() {
-            if self.sorted.binary_search(&(request.lba, request.id)).is_ok() {
+            if self.sorted.contains(&(request.lba, request.id)) {
                 break;
             }
             self.fifo.pop_front();
@@ -123,12 +123,12 @@ impl Direction {
 
     /// The next by address.
     fn following(&self) -> Option<(Lba, RequestId)> {
-        self.sorted.get(self.sorted.partition_point(|place| *place < self.position)).copied()
+        self.sorted.range(self.position..).next().copied()
     }
 
     fn take(&mut self, place: (Lba, RequestId)) -> Request {
-        let at = self.sorted.binary_search(&place).expect("what goes has waited");
-        self.sorted.remove(at);
+        let has_waited = self.sorted.remove(&place);
+        debug_assert!(has_waited, "what goes has waited");
         self.position = place;
         let at = self.fifo.binary_search_by_key(&place.1, |(_, request)| request.id);
         self.fifo[at.expect("what is sorted is in the queue")].1
@@ -170,9 +170,7 @@ impl Level {
         let direction = if request.operation == Operation::Read { READ } else { WRITE };
         let direction = &mut self.directions[direction];
         direction.fifo.push_back((now + direction.expire, *request));
-        let place = (request.lba, request.id);
-        let at = direction.sorted.partition_point(|other| *other < place);
-        direction.sorted.insert(at, place);
+        direction.sorted.insert((request.lba, request.id));
     }
 
     fn next(&mut self, now: Time) -> Option<Request> {

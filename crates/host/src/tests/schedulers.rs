@@ -1,6 +1,6 @@
 //! What each I/O scheduler does with requests that wait.
 
-use flashkeel_engine::{Completion, Operation, Prediction, Predictor, Request, Span, Time};
+use flashkeel_engine::{Completion, Operation, Prediction, Predictor, Request, Span, Stream, Time};
 use serde_json::{Value, json};
 
 use super::request;
@@ -39,6 +39,21 @@ fn deadline_takes_reads_in_batches_by_address_and_lets_writes_starve_twice() {
     // A batch goes on by address, the next starts where that ended; past the
     // highest it starts with the oldest.
     assert_eq!(order(&mut *build(policy, ONE, None), &requests), [1, 2, 4, 6, 10, 20, 8]);
+}
+
+/// Once each that came or went moved all others that waited: 400,000 took half a minute.
+#[test]
+fn deadline_sorts_as_many_as_wait() {
+    let mut scheduler = build(json!({ "policy": "deadline", "fifo_batch": u32::MAX }), ONE, None);
+    let mut random = Stream::new(1, "deadline");
+    let pages: Vec<u64> = (0..1_000_000).map(|_| random.below(1 << 30)).collect();
+    let requests = pages.iter().enumerate().map(|(id, &page)| request(id as u64, 0, Read, page, 1));
+    requests.for_each(|request| scheduler.add(Time(0), &request));
+    let taken = std::iter::from_fn(|| scheduler.next(Time(1)));
+    let taken: Vec<(u64, u64)> = taken.map(|request| (request.lba.0 / 8, request.id.0)).collect();
+    let mut rising: Vec<(u64, u64)> = pages.into_iter().zip(0..).collect();
+    rising.sort_unstable();
+    assert!(taken == rising);
 }
 
 #[test]

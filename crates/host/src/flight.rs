@@ -53,11 +53,6 @@ impl<T> Flights<T> {
         RequestId(self.count << SLOT_BITS | slot)
     }
 
-    /// Whether one is in flight that took off before the one of a number did, or will.
-    pub fn has_before(&self, id: RequestId) -> bool {
-        self.slots.iter().any(|slot| slot.flight.is_some() && slot.id < id)
-    }
-
     /// How many are in flight.
     #[inline]
     pub fn len(&self) -> usize {
@@ -160,9 +155,6 @@ mod tests {
             let mut all: Vec<u64> = flights.iter().copied().collect();
             all.sort_unstable();
             assert!(all.iter().eq(reference.values()));
-            let first = reference.keys().next().map_or(flights.next_id(), |&id| RequestId(id));
-            assert!(!flights.has_before(first));
-            assert!(reference.is_empty() || flights.has_before(flights.next_id()));
         }
         let all: Vec<(u64, u64)> = flights.take_all().into_iter().map(|(id, round)| (id.0, round)).collect();
         assert!(all.into_iter().eq(reference));

@@ -6,6 +6,7 @@
 
 pub mod acknowledge;
 mod agreement;
+mod changes;
 pub mod hedge;
 mod held;
 mod homes;

@@ -296,7 +296,8 @@ impl Mirror {
             data.give_back(job.payload);
             self.resync.job = None;
             self.resync.is_idle = self.resync.barren > TRIES * self.agreement.stale_pairs();
-            self.agreement.unlock(range);
+            self.agreement.unlock(range.clone());
+            self.held.wake(range);
             self.may_release = true;
         }
     }

@@ -11,6 +11,7 @@ use flashkeel_engine::{
 
 use super::acknowledge::AcknowledgeConfig;
 use super::agreement::Agreement;
+use super::changes::Changes;
 use super::hedge::Hedge;
 use super::held::Waiting;
 use super::homes::{Home, Homes};
@@ -22,7 +23,6 @@ use super::restoring::Restoring;
 use super::resync::Resync;
 use super::windowing::Windowing;
 use super::windows::Turns;
-use super::writes::Change;
 use super::{MOST, MirrorReport, RangeConfig, ResyncConfig, each};
 use crate::books::Books;
 use crate::flight::Flights;
@@ -56,7 +56,7 @@ pub struct Mirror {
     pub(super) restoring: Option<Restoring>,
     pub(super) parts: Parts,
     pub(super) reads: Flights<Read>,
-    pub(super) changes: Flights<Change>,
+    pub(super) changes: Changes,
     pub(super) held: Waiting,
     /// Something that is held may go.
     pub(super) may_release: bool,
@@ -95,8 +95,8 @@ pub(super) struct Destination {
     /// The only devices that it goes to, a bit each; 0 where there are copies to be
     /// kept in agreement.
     pub single: u8,
-    first: u32,
-    count: u32,
+    pub first: u32,
+    pub count: u32,
 }
 
 impl Destination {
@@ -143,7 +143,7 @@ impl Mirror {
             restoring: None,
             parts: Parts::default(),
             reads: Flights::default(),
-            changes: Flights::default(),
+            changes: Changes::default(),
             held: Waiting::default(),
             may_release: false,
             hedges: BinaryHeap::new(),
@@ -345,7 +345,7 @@ impl Mirror {
         if !self.agreement.has_doubts() {
             return None;
         }
-        let mut reads = self.held.reads().map(|held| held.destination.pages());
+        let mut reads = self.held.woken_reads().map(|held| held.destination.pages());
         let waits = |pages: &Range<usize>| {
             self.agreement.is_in_doubt(pages.clone()) && !self.agreement.is_locked(pages.clone())
         };
@@ -443,7 +443,7 @@ impl Stage for Mirror {
         self.windowing.cut_power(now);
         self.queued = [0; MOST];
         let _ = self.reads.take_all();
-        let _ = self.changes.take_all();
+        self.changes.clear();
         self.books.iter_mut().for_each(Books::cut_power);
         self.held.clear();
         self.hedges.clear();

@@ -9,7 +9,7 @@ use flashkeel_engine::{
 };
 
 use super::each;
-use super::held::{Held, Pages};
+use super::held::Held;
 use super::pieces::Work;
 use super::stage::{Destination, Mirror, behind_other};
 
@@ -195,12 +195,15 @@ impl Mirror {
             if done != 0 {
                 self.agreement.behind(pages.clone(), failed);
             }
-            let _ = self.changes.land(id);
+            self.changes.land(id);
             self.hand_over(pages.clone());
             match behind {
                 Some(sequence) if failed & self.agreement.present() == 0 => self.agreement.flushed(sequence),
                 Some(_) => {}
-                None => self.agreement.end(pages.clone()),
+                None => {
+                    self.agreement.end(pages.clone());
+                    self.held.wake(pages.clone());
+                }
             }
             if is_write && done == sent && !pages.is_empty() {
                 self.spread(now, pages.clone(), sent, data, outbox);
@@ -234,66 +237,83 @@ impl Mirror {
 
     /// Lets what is held go, in order, as far as it may.
     pub(super) fn release(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
+        self.held.wake_flushes(self.changes.oldest());
         // Writes that wait for a window are looked through in turn with the others, up to
         // the first that has to wait on.
-        let mut windows = Some(0);
-        // Changes of these pages stay.
-        let mut kept = Pages::default();
-        for (number, held) in self.held.take_others() {
-            windows = self.release_for_window(now, windows, number, data, outbox);
-            let is_read = held.is_read();
-            let is_behind = match held.request.operation {
-                Operation::Read => self.agreement.is_in_doubt(held.destination.pages()),
-                Operation::Flush => self.changes.has_before(held.behind),
-                _ => kept.overlap(&held.destination) || self.held.is_ahead_in_window(&held.destination),
-            };
-            if is_behind || self.agreement.is_locked(held.destination.pages()) {
-                kept.add(&held);
-                self.held.put(number, held);
-                continue;
-            }
-            if self.waits_for_window(now, &held.request, &held.destination, windows.is_none()) {
-                self.report.changes_held_for_windows += 1;
-                self.held.put(number, Held { window_since: Some(now), ..held });
-                windows = None;
-                continue;
-            }
-            if is_read {
-                let Held { since, part, request, destination, .. } = held;
-                self.read(now, part, &request, destination, since, data, outbox);
-                self.held.keep_place(number);
-            } else {
-                self.send_held(now, held, data, outbox);
+        let (mut next, mut next_for_window) = (0, Some(0));
+        loop {
+            let woken = self.held.next_woken(next).map(|(number, _)| number);
+            let for_window = next_for_window.and_then(|from| self.held.next_for_window(from));
+            let for_window = for_window.map(|(number, _)| number);
+            match (woken, for_window) {
+                (_, Some(number)) if woken.is_none_or(|woken| number < woken) => {
+                    let is_let = self.release_for_window(now, number, data, outbox);
+                    next_for_window = is_let.then_some(number + 1);
+                }
+                (Some(number), _) => {
+                    next = number + 1;
+                    if !self.release_woken(now, number, next_for_window.is_none(), data, outbox) {
+                        next_for_window = None;
+                    }
+                }
+                (None, _) => break,
             }
         }
-        self.release_for_window(now, windows, u64::MAX, data, outbox);
     }
 
-    /// Lets writes go that have waited for a window, from the number `from` to before `end`;
-    /// `None` if one of them has to wait on, and so all behind it.
-    fn release_for_window(
+    /// Lets one go that has been woken, if it may; false if it has to wait for a window, as it
+    /// has where `others_wait` for one.
+    fn release_woken(
         &mut self,
         now: Time,
-        from: Option<u64>,
-        end: u64,
+        number: u64,
+        others_wait: bool,
         data: &mut Arena,
         outbox: &mut Outbox,
-    ) -> Option<u64> {
-        let mut from = from?;
-        while let Some((number, held)) = self.held.next_for_window(from)
-            && number < end
-        {
-            from = number + 1;
-            if self.agreement.is_locked(held.destination.pages()) {
-                continue;
+    ) -> bool {
+        let (_, held) = self.held.next_woken(number).expect("it was woken");
+        let pages = held.destination.pages();
+        let is_in_doubt = held.is_read() && self.agreement.is_in_doubt(pages.clone());
+        let is_behind = match held.request.operation {
+            Operation::Read => is_in_doubt,
+            Operation::Flush => self.changes.oldest().is_some_and(|oldest| oldest < held.behind),
+            _ => self.held.is_behind_change(number, held),
+        };
+        if is_behind || self.agreement.is_locked(pages) {
+            // Nobody says when copies agree.
+            if !is_in_doubt {
+                self.held.put_to_sleep(number);
             }
-            if self.waits_for_window(now, &held.request, &held.destination, false) {
-                return None;
-            }
-            let held = self.held.take_for_window(number).expect("it is there");
+            return true;
+        }
+        let held = self.held.take_woken(number).expect("it waits");
+        if self.waits_for_window(now, &held.request, &held.destination, others_wait) {
+            self.report.changes_held_for_windows += 1;
+            self.held.put_for_window(number, Held { window_since: Some(now), ..held });
+            return false;
+        }
+        if held.is_read() {
+            let Held { since, part, request, destination, .. } = held;
+            self.read(now, part, &request, destination, since, data, outbox);
+        } else {
             self.send_held(now, held, data, outbox);
         }
-        Some(from)
+        true
+    }
+
+    /// Lets a write go that has waited for a window, unless others change its pages; false if it
+    /// has to wait on, and so have all behind it.
+    fn release_for_window(&mut self, now: Time, number: u64, data: &mut Arena, outbox: &mut Outbox) -> bool {
+        let (_, held) = self.held.next_for_window(number).expect("it waits");
+        if self.agreement.is_locked(held.destination.pages()) {
+            return true;
+        }
+        if self.waits_for_window(now, &held.request, &held.destination, false) {
+            return false;
+        }
+        let held = self.held.take_for_window(number).expect("it waits");
+        self.send_held(now, held, data, outbox);
+        true
     }
 
     fn send_held(&mut self, now: Time, held: Held, data: &mut Arena, outbox: &mut Outbox) {
@@ -301,6 +321,10 @@ impl Mirror {
         let window = window_since.unwrap_or(now);
         let held = (window.since(since), now.since(window));
         self.send(now, part, &request, destination, held, data, outbox);
+        // Where no copy is left it has ended already.
+        if !self.agreement.is_locked(destination.pages()) {
+            self.held.wake(destination.pages());
+        }
     }
 }
 

@@ -7,10 +7,12 @@ use flashkeel_engine::{
 };
 use flashkeel_stats::{Asked, Measurement, Recorder};
 use flashkeel_workload::WorkloadError;
+use flashkeel_workload::pacing::Due;
 
 use crate::Measured;
 use crate::feed::{Feed, Tenant};
 use crate::flight::{Flights, nth};
+use crate::turns::Turns;
 
 /// How long a completion, or what is outside, is waited for before whoever watches is told,
 /// and may break off.
@@ -89,6 +91,8 @@ struct Driver<'a, 'l, 'o, L: ?Sized> {
     leaf: &'l mut L,
     outside: Option<&'o mut dyn Outside>,
     feeds: Vec<Feed<'a>>,
+    /// Of several feeds.
+    turns: Turns,
     recorder: Recorder,
     flights: Flights<Flight>,
     data: Arena,
@@ -120,6 +124,7 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
             warm: (warm_up.as_ns() > 0).then_some(Time::ZERO + warm_up),
             leaf,
             outside,
+            turns: Turns::of(feeds.len()),
             feeds,
             recorder,
             flights: Flights::default(),
@@ -208,16 +213,27 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
     #[inline]
     fn next_due(&mut self) -> Result<(Time, usize), WorkloadError> {
         if let [feed] = &mut self.feeds[..] {
-            return Ok((feed.due(self.now)?, 0));
+            let due = match feed.due(self.now)? {
+                Due::At(time) => time,
+                Due::AtOnce => self.now,
+                Due::Later => Time::MAX,
+            };
+            return Ok((due, 0));
         }
-        let mut next = (Time::MAX, 0);
-        for (tenant, feed) in self.feeds.iter_mut().enumerate() {
-            let due = feed.due(self.now)?;
-            if due < next.0 {
-                next = (due, tenant);
+        loop {
+            while let Some(tenant) = self.turns.changed.pop() {
+                self.turns.set(tenant, self.feeds[tenant].due(self.now)?);
             }
+            let (due, tenant) = self.turns.next(self.now);
+            if due < self.feeds[tenant].end {
+                return Ok((due, tenant));
+            }
+            if due == Time::MAX {
+                return Ok((due, tenant));
+            }
+            // Its end has come since it said that it is due at once.
+            self.turns.changed.push(tenant);
         }
-        Ok(next)
     }
 
     /// The fraction that is done of the workload with most left to do.
@@ -244,6 +260,9 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
             return answer;
         }
         feed.pass(&arrival);
+        if self.feeds.len() > 1 {
+            self.turns.changed.push(tenant);
+        }
         self.is_settled = false;
         let asked = Asked {
             operation: arrival.operation,
@@ -436,7 +455,11 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
             }
             completion.id = nth(completion.id);
             self.recorder.record(&asked, completion);
-            self.feeds[usize::from(tenant.0)].record(&asked, completion);
+            let tenant = usize::from(tenant.0);
+            self.feeds[tenant].record(&asked, completion);
+            if self.feeds.len() > 1 {
+                self.turns.changed.push(tenant);
+            }
         }
         self.completions.clear();
     }

@@ -2,7 +2,7 @@
 
 use flashkeel_engine::{Coming, Completion, Hint, Leaf, Operation, Request, TenantId, Time};
 use flashkeel_stats::{Asked, Measurement, Recorder};
-use flashkeel_workload::pacing::{Pacer, Progress};
+use flashkeel_workload::pacing::{Due, Pacer, Progress};
 use flashkeel_workload::{Arrival, Source, WorkloadConfig, WorkloadError};
 
 /// Arrivals taken from the source at a time.
@@ -39,7 +39,7 @@ pub(crate) struct Feed<'a> {
     /// When a batch was last used up, and how many before it at that very instant.
     drained: (Time, u32),
     /// The time from which nothing more is submitted; [`Time::MAX`] if there is none.
-    end: Time,
+    pub end: Time,
     pacer: Box<dyn Pacer>,
     pub progress: Progress,
     /// Whether its requests carry a hint or a flag.
@@ -65,24 +65,29 @@ impl<'a> Feed<'a> {
             end: duration.map_or(Time::MAX, |duration| Time::ZERO + duration),
             pacer: workload.pacing.policy().pacer(),
             is_marked: workload.hint != 0 || workload.fua,
-            progress: Progress { now: Time::ZERO, in_flight: 0, completed: Time::ZERO, arrived: Time::ZERO },
+            progress: Progress { in_flight: 0, completed: Time::ZERO, arrived: Time::ZERO },
             recorder,
         }
     }
 
-    /// When the next arrival is due; [`Time::MAX`] if none is before something completes.
+    /// When the next arrival is due, seen at `now`; at once only if that is before the
+    /// workload's end.
     #[inline]
-    pub fn due(&mut self, now: Time) -> Result<Time, WorkloadError> {
+    pub fn due(&mut self, now: Time) -> Result<Due, WorkloadError> {
         let arrives = match self.batch.get(self.at) {
             Some(arrival) => arrival.time,
             None => match self.refill()? {
                 Some(arrival) => arrival.time,
-                None => return Ok(Time::MAX),
+                None => return Ok(Due::Later),
             },
         };
-        self.progress.now = now;
-        let due = self.pacer.due(arrives, &self.progress).unwrap_or(Time::MAX);
-        Ok(if due < self.end { due } else { Time::MAX })
+        let due = self.pacer.due(arrives, &self.progress);
+        let ends = match due {
+            Due::At(time) => time >= self.end,
+            Due::AtOnce => now >= self.end,
+            Due::Later => false,
+        };
+        Ok(if ends { Due::Later } else { due })
     }
 
     /// Takes the next batch from the source, and looks at its first arrival.

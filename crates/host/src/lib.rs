@@ -23,6 +23,7 @@ pub mod stack;
 #[cfg(test)]
 mod tests;
 pub mod tier;
+mod turns;
 pub mod urgency;
 pub mod volume;
 pub mod windowed;

@@ -4,7 +4,7 @@ use flashkeel_engine::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Pace, Pacer, Progress};
+use super::{Due, Pace, Pacer, Progress};
 
 /// Closed loop: a number of requests outstanding; times are ignored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,12 +59,12 @@ struct Filling {
 
 impl Pacer for Filling {
     #[inline]
-    fn due(&mut self, _arrival: Time, progress: &Progress) -> Option<Time> {
+    fn due(&mut self, _arrival: Time, progress: &Progress) -> Due {
         if progress.in_flight >= self.depth {
             self.is_filling = false;
         } else if progress.in_flight <= self.low {
             self.is_filling = true;
         }
-        self.is_filling.then_some(progress.now)
+        if self.is_filling { Due::AtOnce } else { Due::Later }
     }
 }

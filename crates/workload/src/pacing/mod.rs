@@ -30,16 +30,25 @@ pub trait Pace {
 
 /// Says when requests are submitted.
 pub trait Pacer {
-    /// When a request that arrives at `arrival` is due, if it is before something
-    /// completes.
-    fn due(&mut self, arrival: Time, progress: &Progress) -> Option<Time>;
+    /// When a request that arrives at `arrival` is due: it stays so until something is
+    /// submitted or completes.
+    fn due(&mut self, arrival: Time, progress: &Progress) -> Due;
+}
+
+/// When a request is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// At a time, which may have passed.
+    At(Time),
+    /// Now, whenever that is.
+    AtOnce,
+    /// Not before something completes.
+    Later,
 }
 
 /// How far the requests before have come.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// The present time.
-    pub now: Time,
     /// Requests submitted and not completed.
     pub in_flight: usize,
     /// The latest completion.

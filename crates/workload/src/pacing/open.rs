@@ -4,7 +4,7 @@ use flashkeel_engine::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Pace, Pacer, Progress};
+use super::{Due, Pace, Pacer, Progress};
 
 /// Open loop: each request at its arrival time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,7 +27,7 @@ impl Pace for Recorded {
 
 impl Pacer for Recorded {
     #[inline]
-    fn due(&mut self, arrival: Time, _progress: &Progress) -> Option<Time> {
-        Some(arrival)
+    fn due(&mut self, arrival: Time, _progress: &Progress) -> Due {
+        Due::At(arrival)
     }
 }

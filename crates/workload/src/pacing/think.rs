@@ -4,7 +4,7 @@ use flashkeel_engine::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Pace, Pacer, Progress};
+use super::{Due, Pace, Pacer, Progress};
 
 /// Closed loop with recorded think times: a request is submitted when its
 /// predecessor has completed and the gap between their arrival times has passed
@@ -28,8 +28,8 @@ impl Pace for Think {
 }
 
 impl Pacer for Think {
-    fn due(&mut self, arrival: Time, progress: &Progress) -> Option<Time> {
+    fn due(&mut self, arrival: Time, progress: &Progress) -> Due {
         let gap = arrival.since(progress.arrived);
-        (progress.in_flight == 0).then(|| progress.completed + gap)
+        if progress.in_flight == 0 { Due::At(progress.completed + gap) } else { Due::Later }
     }
 }

@@ -221,12 +221,16 @@ struct Account {
     open: u32,
 }
 
-/// Parts of one in which shares become limits: less is what a sum of shares is rounded by.
+/// Parts of one in which shares become limits, and are told: less is what a sum of shares is
+/// rounded by.
 const PARTS: u64 = 1_000_000_000;
+
+fn parts(share: f64) -> u64 {
+    (share * PARTS as f64).round() as u64
+}
 
 impl Account {
     fn apply_shares(&mut self) {
-        let parts = |share: f64| (share * PARTS as f64).round() as u64;
         let limit = |share: f64| ((parts(share) * u64::from(self.slots) / PARTS) as u32).max(1);
         for share in &self.shares {
             self.limit[share.feedback.task as usize] = limit(share.in_force);
@@ -256,14 +260,14 @@ impl Account {
         u64::from(limit - debit) * 1024 / u64::from(limit)
     }
 
-    fn shares_ppm(&self) -> [u64; Task::COUNT] {
-        let ppm = |share: f64| (share * 1e6) as u64;
+    /// In [`PARTS`] of one.
+    fn shares(&self) -> [u64; Task::COUNT] {
         let mut shares = [0; Task::COUNT];
         for share in &self.shares {
-            shares[share.feedback.task as usize] = ppm(share.taken());
+            shares[share.feedback.task as usize] = parts(share.taken());
         }
-        shares[Task::Map as usize] = ppm(self.map);
-        shares[Task::Host as usize] = ppm(self.host_share());
+        shares[Task::Map as usize] = parts(self.map);
+        shares[Task::Host as usize] = parts(self.host_share());
         shares
     }
 }
@@ -333,8 +337,9 @@ impl Arbiter for DebitArbiter {
     fn shares_ppm(&self) -> [u64; Task::COUNT] {
         let mut all = [0; Task::COUNT];
         for account in &self.accounts {
-            all.iter_mut().zip(account.shares_ppm()).for_each(|(all, share)| *all += share);
+            all.iter_mut().zip(account.shares()).for_each(|(all, share)| *all += share);
         }
-        all.map(|share| share / self.accounts.len() as u64)
+        let parts_per_million = PARTS / 1_000_000 * self.accounts.len() as u64;
+        all.map(|sum| (sum + parts_per_million / 2) / parts_per_million)
     }
 }

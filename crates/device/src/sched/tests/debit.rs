@@ -65,7 +65,7 @@ fn shares_follow_the_feedback_equation() {
         "policy": "debit", "gc_p": 0.001, "gc_i": 0.9, "gc_min": 0.05, "gc_max": 0.5, "map": 0.125,
     });
     let mut bench = Bench::new(settings, 4);
-    let ppm = |share: f64| (share * 1e6) as u64;
+    let ppm = |share: f64| (share * 1e6).round() as u64;
     // A task starts with a small share, which counts once it is active.
     assert_eq!(bench.dispatcher.arbiter().shares_ppm()[..3], [1_000_000, 125_000, 0]);
     let mut share = 0.05f64;
@@ -241,4 +241,6 @@ fn what_others_leave_of_the_slots_is_not_rounded_away() {
         bench.queue(index % 4, Activity::Host.read(), Task::Host);
     }
     assert_eq!(bench.outstanding(Task::Host), 4);
+    // Once 199,999, as it was cut off.
+    assert_eq!(bench.dispatcher.arbiter().shares_ppm()[..3], [200_000, 250_000, 800_000]);
 }

@@ -15,15 +15,17 @@ pub struct GeometryConfig {
     pub chips_per_channel: u32,
     /// Planes in each chip.
     pub planes_per_chip: u32,
-    /// Blocks in each plane.
+    /// Blocks in each plane. The whole flash is at most 15.7 TiB: of a larger drive take a
+    /// part, with as much less load.
     pub blocks_per_plane: u32,
     /// Pages in each block.
     pub pages_per_block: u32,
-    /// Bytes in each page; a multiple of 4 KiB.
+    /// Bytes in each page: 4, 8, 16, 32, 64 or 128 KiB.
     pub page_size: Bytes,
     /// Whether all planes of a chip are programmed and erased together. Then
     /// one block of each plane forms the unit of erasing, and a flash page is
-    /// as many times larger.
+    /// as many times larger; at most 256 KiB, and a power of two, so that three or six
+    /// planes cannot be together.
     pub multi_plane: bool,
 }
 
@@ -79,7 +81,7 @@ impl Geometry {
         let size = config.page_size.0;
         if size == 0 || !size.is_multiple_of(LOGICAL_PAGE_BYTES) || size > 128 << 10 {
             return Err(format!(
-                "geometry.page_size is {}; it must be a multiple of 4KiB, at most 128KiB",
+                "geometry.page_size is {}; it must be 4, 8, 16, 32, 64 or 128 KiB",
                 config.page_size
             ));
         }
@@ -109,7 +111,10 @@ impl Geometry {
             u64::from(geometry.chips()) * u64::from(blocks_per_chip) * u64::from(geometry.units_per_block());
         // The top of the 32-bit address space names write-buffer entries.
         if units > u64::from(u32::MAX) - (1 << 26) {
-            return Err(format!("geometry: {units} mapping units of 4KiB; at most 15.7 TiB are supported"));
+            return Err(format!(
+                "geometry: {units} mapping units of 4KiB; at most 15.7 TiB are \
+                 supported: of a larger drive take a part, with as much less load"
+            ));
         }
         Ok(geometry)
     }

@@ -3,6 +3,8 @@
 //! tabs. Times are in ns, us, ms or s, as their names end, or of a calendar where they do not say;
 //! `offset`, `bytes`, `length` and `size` are bytes, `lba` and `sectors` have 512.
 
+use flashkeel_config::did_you_mean;
+
 use crate::text::{Separator, lines, listed};
 
 /// Most columns up to the last that is read.
@@ -45,6 +47,19 @@ const NAMES: [(&str, Meaning, u64); 21] = [
     ("lun", Meaning::Device, 1),
     ("dev", Meaning::Device, 1),
 ];
+/// Names that count where no other says the same. Other programs have a `type` or an `opcode`
+/// that is something else.
+const FALLBACKS: [(&str, Meaning, u64); 7] = [
+    ("type", Meaning::Operation, 1),
+    ("opcode", Meaning::Operation, 1),
+    ("io_type", Meaning::Operation, 1),
+    (IS_WRITE, Meaning::Operation, 1),
+    ("len", Meaning::Length, 1),
+    ("nr_sector", Meaning::Length, SECTOR),
+    ("nr_sectors", Meaning::Length, SECTOR),
+];
+/// A column of 1 or true for writes and 0 or false for reads.
+const IS_WRITE: &str = "is_write";
 /// Names before a unit of time.
 const TIMES: [(&str, Meaning); 6] = [
     ("submitted", Meaning::Submitted),
@@ -56,10 +71,11 @@ const TIMES: [(&str, Meaning); 6] = [
 ];
 const UNITS: [(&str, u64); 4] = [("_ns", 1), ("_us", 1_000), ("_ms", 1_000_000), ("_s", 1_000_000_000)];
 /// Names of times of a calendar, unless a column with a unit says the same.
-const CALENDAR: [(&str, Meaning); 4] = [
+const CALENDAR: [(&str, Meaning); 5] = [
     ("submitted", Meaning::Submitted),
     ("time", Meaning::Submitted),
     ("timestamp", Meaning::Submitted),
+    ("ts", Meaning::Submitted),
     ("completed", Meaning::Completed),
 ];
 
@@ -90,11 +106,25 @@ pub(crate) fn header(head: &[u8]) -> Option<(Separator, Vec<String>)> {
     Some((separator, names))
 }
 
+/// The letters and digits of a name, small: what is the same in `IOType` and `io_type`.
+pub(crate) fn letters(name: &str) -> impl Iterator<Item = char> {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase)
+}
+
+fn is_same(one: &str, other: &str) -> bool {
+    letters(one).eq(letters(other))
+}
+
 /// What a column of this name is, and how much a whole one in it.
 pub(crate) fn meaning(name: &str) -> Option<(Meaning, Option<u64>)> {
-    if let Some((_, meaning, scale)) = NAMES.iter().find(|(known, ..)| *known == name) {
+    let mut named = NAMES.iter().chain(&FALLBACKS);
+    if let Some((_, meaning, scale)) = named.find(|(known, ..)| is_same(known, name)) {
         return Some((*meaning, Some(*scale)));
     }
+    // As in `Time (us)`.
+    let is_between = |c: char| !c.is_alphanumeric();
+    let words: Vec<&str> = name.split(is_between).filter(|word| !word.is_empty()).collect();
+    let name = words.join("_").to_lowercase();
     let of_unit = |(unit, ns): &(&str, u64)| {
         let stem = name.strip_suffix(unit)?;
         TIMES.iter().find(|(known, _)| *known == stem).map(|(_, meaning)| (*meaning, Some(*ns)))
@@ -104,10 +134,20 @@ pub(crate) fn meaning(name: &str) -> Option<(Meaning, Option<u64>)> {
     UNITS.iter().find_map(of_unit).or_else(of_calendar)
 }
 
+/// Whether a name counts only where no other says the same.
+pub(crate) fn is_fallback(name: &str) -> bool {
+    FALLBACKS.iter().any(|(known, ..)| is_same(known, name))
+}
+
+/// Whether a column of this name has 1 or true for writes and 0 or false for reads.
+pub(crate) fn is_flag_of_writes(name: &str) -> bool {
+    is_same(IS_WRITE, name)
+}
+
 /// The column that names the device: that of the name which says so most plainly, as a volume
 /// may lie beside the disk that it is on.
 pub(crate) fn device(names: &[String]) -> Option<Column> {
-    let plainly = |name: &str| NAMES.iter().position(|&(known, ..)| known == name);
+    let plainly = |name: &str| NAMES.iter().position(|&(known, ..)| is_same(known, name));
     let is_it = |name: &str| meaning(name).is_some_and(|(meaning, _)| meaning == Meaning::Device);
     let found = names.iter().enumerate().filter(|(_, name)| is_it(name));
     found.min_by_key(|(_, name)| plainly(name)).map(|(at, _)| Column { at, scale: Some(1) })
@@ -118,6 +158,9 @@ pub(crate) fn unread(names: &[String]) -> Option<String> {
     let device = device(names).map(|column| column.at);
     let is_unread = |(at, name): &(usize, &String)| match meaning(name) {
         Some((Meaning::Device, _)) => Some(*at) != device,
+        Some((meaning, _)) if is_fallback(name) => {
+            find(names, meaning).is_ok_and(|found| found.is_some_and(|column| column.at != *at))
+        }
         // The last is the number of a row, as pandas writes it.
         known => known.is_none() && !name.is_empty() && *name != "__index_level_0__",
     };
@@ -131,25 +174,42 @@ pub(crate) fn unread(names: &[String]) -> Option<String> {
 /// # Errors
 /// A sentence where there are several.
 pub(crate) fn find(names: &[String], wanted: Meaning) -> Result<Option<Column>, String> {
-    let of = |is_calendar: bool| {
+    let is_in_sectors = |name: &String| meaning(name) == Some((Meaning::Offset, Some(SECTOR)));
+    let rank = |name: &String, scale: Option<u64>| match scale {
+        Some(_) if is_fallback(name) => 2,
+        Some(_) => 0,
+        None => 1,
+    };
+    let of = |wanted_rank: u32| {
         names.iter().enumerate().filter_map(move |(at, name)| match meaning(name) {
-            Some((meaning, scale)) if meaning == wanted && scale.is_none() == is_calendar => {
+            // Beside sectors, a `len` may count sectors, too.
+            Some((Meaning::Length, Some(1))) if is_fallback(name) && names.iter().any(is_in_sectors) => None,
+            Some((meaning, scale)) if meaning == wanted && rank(name, scale) == wanted_rank => {
                 Some(Column { at, scale })
             }
             _ => None,
         })
     };
-    let mut found = of(false).peekable();
-    let mut of_calendar = of(true);
-    let pair = if found.peek().is_some() {
-        (found.next(), found.next())
-    } else {
-        (of_calendar.next(), of_calendar.next())
-    };
+    let mut best = (0..=2).map(of).map(|mut found| (found.next(), found.next()));
+    let pair = best.find(|(first, _)| first.is_some()).unwrap_or((None, None));
     match pair {
         (Some(one), Some(other)) => {
             Err(format!("the columns {} and {} say the same", names[one.at], names[other.at]))
         }
         (one, _) => Ok(one),
     }
+}
+
+/// The column that is this; messages call it by the names that are `known`.
+///
+/// # Errors
+/// A sentence where there is none, or several.
+pub(crate) fn needed(names: &[String], wanted: Meaning, known: &[&str]) -> Result<Column, String> {
+    find(names, wanted)?.ok_or_else(|| {
+        let hint = known.iter().find_map(|known| {
+            let near = names.iter().find(|name| !did_you_mean(name, [*known]).is_empty())?;
+            Some(format!("; is that {near:?}?"))
+        });
+        format!("no column {}{}", known.join(" or "), hint.unwrap_or_default())
+    })
 }

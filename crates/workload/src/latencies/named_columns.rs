@@ -1,15 +1,14 @@
 //! Any text of columns whose first line names them, as `crate::names` knows them. Columns of
 //! other names are passed over.
 
-use flashkeel_config::did_you_mean;
 use flashkeel_engine::Operation;
 
 use super::{LatencyLog, LatencyLogOptions, Served, of_chosen, served};
 use crate::calendar::calendar_ns;
 use crate::error::Pulse;
 use crate::input::Input;
-use crate::names::{self, Column, MOST, Meaning, find, header, meaning};
-use crate::readers::{Devices, explain, named_operation};
+use crate::names::{self, Column, MOST, Meaning, find, header, meaning, needed};
+use crate::readers::{Devices, explain, is_published, named_operation};
 use crate::text::{Separator, quote, scaled, wrong_number};
 use crate::{Location, Stopped, WorkloadError};
 
@@ -37,7 +36,7 @@ pub(super) fn nearly(head: &[u8]) -> Option<String> {
     // Other formats, too, name the device.
     let is_known = |name: &&String| meaning(name).is_some_and(|(meaning, _)| meaning != Meaning::Device);
     let known = names.iter().filter(is_known).count();
-    Columns::of(separator, names).err().filter(|_| known > 3)
+    Columns::of(separator, names).err().filter(|_| known > 3 && !is_published(head))
 }
 
 impl Columns {
@@ -53,15 +52,7 @@ impl Columns {
 
     fn of(separator: Separator, names: Vec<String>) -> Result<Columns, String> {
         let find = |wanted| find(&names, wanted);
-        let needed = |wanted: Meaning, known: &[&str]| {
-            find(wanted)?.ok_or_else(|| {
-                let hint = known.iter().find_map(|known| {
-                    let near = names.iter().find(|name| !did_you_mean(name, [*known]).is_empty())?;
-                    Some(format!("; is that {near:?}?"))
-                });
-                format!("no column {}{}", known.join(" or "), hint.unwrap_or_default())
-            })
-        };
+        let needed = |wanted, known: &[&str]| needed(&names, wanted, known);
         let operation = needed(Meaning::Operation, &["operation"])?;
         let offset = needed(Meaning::Offset, &["offset", "lba"])?;
         let length = needed(Meaning::Length, &["bytes", "sectors"])?;
@@ -116,7 +107,8 @@ impl Columns {
             text if text.eq_ignore_ascii_case(b"flush") || text.eq_ignore_ascii_case(b"F") => {
                 return Ok(None);
             }
-            text => named_operation(text).map_err(|why| self.refuse(self.operation, why))?,
+            text => named_operation(&self.names[self.operation.at], text)
+                .map_err(|why| self.refuse(self.operation, why))?,
         };
         if !matches!(operation, Operation::Read | Operation::Write) {
             return Ok(None);

@@ -67,6 +67,7 @@ fn known(file: &ParquetFile) -> Result<(Type, Vec<String>), ParquetError> {
 fn text(name: &str, field: &Field) -> Result<String, String> {
     Ok(match field {
         Field::Str(text) => text.clone(),
+        Field::Bool(is_set) => is_set.to_string(),
         Field::Byte(number) => number.to_string(),
         Field::Short(number) => number.to_string(),
         Field::Int(number) => number.to_string(),

@@ -10,9 +10,9 @@ use crate::text::Separator;
 
 const TICK_NS: u64 = 1000;
 
-const TABLE: Table = Table {
+pub(super) const TABLE: Table = Table {
     separator: Separator::Comma,
-    names: Cow::Borrowed(&["device", "opcode", "offset", "length", "timestamp"]),
+    names: Cow::Borrowed(&["device id", "opcode", "offset", "length", "timestamp"]),
     is_open: false,
     time: 4,
     tick_ns: TICK_NS,

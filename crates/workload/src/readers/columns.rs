@@ -16,6 +16,7 @@ use std::borrow::Cow;
 use flashkeel_config::did_you_mean;
 use flashkeel_engine::{Operation, Span};
 
+use super::detection::shaped;
 use super::table::{Column, Latency, MOST_COLUMNS, Table, TableReader, Word, unknown_operation, word};
 use crate::input::Input;
 use crate::names::{self, Meaning};
@@ -25,6 +26,9 @@ use crate::{Location, WorkloadError};
 
 /// The first line of the files that we write in this format.
 pub(crate) const COLUMN_NAMES: &str = "time_ns,operation,offset,bytes";
+
+/// A description of them, for messages.
+pub(super) const EXAMPLE: &str = "time=1,unit=us,offset=3,length=4,op=2";
 
 const KEY: &str = "workload.source.columns";
 const KEYS: [&str; 11] = [
@@ -52,11 +56,25 @@ const LETTERS: &[Word] = &[
     word("Z", Operation::WriteZeroes),
     word("write_zeroes", Operation::WriteZeroes),
 ];
-/// The operation that a letter or word stands for.
-pub(crate) fn operation(text: &[u8]) -> Result<Operation, String> {
-    match LETTERS.iter().find(|word| text.eq_ignore_ascii_case(word.text.as_bytes())) {
+/// How a column that says whether something is a write says it.
+const FLAGS: &[Word] = &[
+    word("0", Operation::Read),
+    word("1", Operation::Write),
+    word("false", Operation::Read),
+    word("true", Operation::Write),
+];
+
+/// How operations are written in a column of this name.
+fn words_of(name: &str) -> &'static [Word] {
+    if names::is_flag_of_writes(name) { FLAGS } else { LETTERS }
+}
+
+/// The operation that a text stands for in a column of this name.
+pub(crate) fn operation(name: &str, text: &[u8]) -> Result<Operation, String> {
+    let words = words_of(name);
+    match words.iter().find(|word| text.eq_ignore_ascii_case(word.text.as_bytes())) {
         Some(Word { operation: Some(operation), .. }) => Ok(*operation),
-        _ => Err(unknown_operation(LETTERS, text)),
+        _ => Err(unknown_operation(words, text)),
     }
 }
 
@@ -76,20 +94,34 @@ static SINGLE: [[usize; 1]; MOST_COLUMNS] = {
 pub(super) const FORMAT: Format = Format {
     name: "columns",
     shape: "columns as the setting `columns` describes them",
-    matches: |_, head| usize::from(by_names(head).is_some()) * super::DETECTION_LINES,
+    matches: |_, head| {
+        let is_named = by_names(head).is_some_and(|found| found.is_ok()) && !super::is_published(head);
+        usize::from(is_named) * super::DETECTION_LINES
+    },
     open,
 };
 
-/// A description by the first line, where it names all that a trace needs, as that of the files
-/// that we write does.
-fn by_names(head: &[u8]) -> Option<String> {
+/// A description by the first line, as far as that names columns, as that of the files that we
+/// write does.
+///
+/// # Errors
+/// A sentence that says what it does not name.
+pub(super) fn by_names(head: &[u8]) -> Option<Result<String, String>> {
     let (separator, names) = names::header(head)?;
-    let find = |wanted| names::find(&names, wanted).ok().flatten();
-    let (time, operation) = (find(Meaning::Submitted)?, find(Meaning::Operation)?);
-    let (offset, length) = (find(Meaning::Offset)?, find(Meaning::Length)?);
-    let device = names::device(&names);
-    if [time, operation, offset, length].into_iter().chain(device).any(|column| column.at >= MOST_COLUMNS) {
-        return None;
+    Some(described_by(separator, &names))
+}
+
+fn described_by(separator: Separator, names: &[String]) -> Result<String, String> {
+    let needed = |wanted, known: &[&str]| names::needed(names, wanted, known);
+    let operation = needed(Meaning::Operation, &["operation"])?;
+    let offset = needed(Meaning::Offset, &["offset", "lba"])?;
+    let length = needed(Meaning::Length, &["bytes", "sectors"])?;
+    let time = needed(Meaning::Submitted, &["time_ns", "time_us", "time_ms", "time_s"])?;
+    let device = names::device(names);
+    let mut used = [time, operation, offset, length].into_iter().chain(device);
+    if let Some(column) = used.find(|column| column.at >= MOST_COLUMNS) {
+        let (name, at) = (&names[column.at], column.at + 1);
+        return Err(format!("{name} is column {at}; the first {MOST_COLUMNS} are read"));
     }
     let mut text = format!("separator={}", separator.word());
     for (key, column) in [("time", time), ("op", operation), ("offset", offset), ("length", length)] {
@@ -104,13 +136,12 @@ fn by_names(head: &[u8]) -> Option<String> {
     if let Some(device) = device {
         text += &format!(",device={}", device.at + 1);
     }
-    Some(text)
+    Ok(text)
 }
 
-/// What says how long requests took, where the first line names it.
-fn latency_by_names(head: &[u8]) -> Option<Latency> {
-    let (_, names) = names::header(head)?;
-    let find = |wanted| names::find(&names, wanted).ok().flatten().filter(|column| column.at < MOST_COLUMNS);
+/// What says how long requests took, where a column is named so.
+fn latency_by_names(names: &[String]) -> Option<Latency> {
+    let find = |wanted| names::find(names, wanted).ok().flatten().filter(|column| column.at < MOST_COLUMNS);
     // As in a log of latencies, which times say more than what was made of them.
     match (find(Meaning::Completed), find(Meaning::Latency)) {
         (Some(column), _) => Some(Latency::Completed(column.at, column.scale)),
@@ -122,24 +153,34 @@ fn latency_by_names(head: &[u8]) -> Option<Latency> {
 fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, WorkloadError> {
     options.refuse_action(FORMAT.name)?;
     let refuse = |why: String| WorkloadError::key(KEY, why);
-    let Some(text) = options.columns.clone().or_else(|| by_names(input.head())) else {
-        let example = "such as \"time=1,unit=us,offset=3,length=4,op=2\"";
-        return Err(refuse(format!("the format `columns` needs a description of them, {example}")));
+    let text = match (options.columns.clone(), by_names(input.head())) {
+        (Some(text), _) | (None, Some(Ok(text))) => text,
+        (None, why) => {
+            let why = why.and_then(Result::err).map(|why| format!("; by its first line {why}"));
+            return Err(refuse(format!(
+                "the format `columns` needs a description of them, such as \"{EXAMPLE}\"{}",
+                why.unwrap_or_default()
+            )));
+        }
     };
     let table = describe(&text, options.time_unit, input.head()).map_err(|why| match options.columns {
         Some(_) => refuse(why),
         None => {
             let remedy = "time_unit = \"1us\" says it, as does a name such as time_us";
-            WorkloadError::at(&input.file, Location::Line(1), format!("{why}; {remedy}"))
+            let but = shaped(&input.file, input.head()).unwrap_or_default();
+            WorkloadError::at(&input.file, Location::Line(1), format!("{why}; {remedy}{but}"))
         }
     })?;
-    let table = match options.columns {
-        Some(_) => table,
-        None => options.asked(Table { latency: latency_by_names(input.head()), ..table }),
-    };
     // What somebody has described is read as they say.
-    let names = names::header(input.head()).filter(|_| options.columns.is_none());
-    let notes = names.and_then(|(_, names)| names::unread(&names)).into_iter().collect();
+    let names = names::header(input.head()).filter(|_| options.columns.is_none()).map(|(_, names)| names);
+    let table = match (&names, table.operation) {
+        (Some(names), Column::At(at, _)) => {
+            let operation = Column::At(at, Cow::Borrowed(words_of(&names[at])));
+            options.asked(Table { latency: latency_by_names(names), operation, ..table })
+        }
+        (_, operation) => Table { operation, ..table },
+    };
+    let notes = names.and_then(|names| names::unread(&names)).into_iter().collect();
     if options.time_unit.is_some() {
         return Ok(TableReader::boxed(input, table, notes));
     }

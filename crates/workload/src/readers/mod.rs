@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::input::{Input, Progress};
-use crate::text::{Separator, lines, quote};
+use crate::text::lines;
 use crate::{Counts, Location, WorkloadError};
 
 mod actions;
@@ -19,6 +19,7 @@ mod asked_beside;
 mod blkparse;
 mod blktrace;
 mod columns;
+mod detection;
 mod devices;
 mod disksim;
 mod etw;
@@ -36,6 +37,7 @@ mod tencent;
 mod vscsi;
 
 pub(crate) use columns::{COLUMN_NAMES, operation as named_operation};
+pub(crate) use detection::detect;
 pub(crate) use devices::{Devices, SYNTHETIC, says_synthetic};
 pub(crate) use parquet::{
     File as ParquetFile, explain as explain_parquet, guarded as guard_parquet, open_file as open_parquet,
@@ -68,6 +70,14 @@ pub(crate) fn timed_table(format: &str) -> Option<Table> {
     [(msr::FORMAT.name, msr::TABLE), (systor::FORMAT.name, systor::TABLE)]
         .into_iter()
         .find_map(|(name, table)| (name == format).then_some(table))
+}
+
+/// Whether the first line names the columns as a published format does, and lines below it are
+/// of that format.
+pub(crate) fn is_published(head: &[u8]) -> bool {
+    let tables = [msr::TABLE, alibaba::TABLE, tencent::TABLE, spc::TABLE, systor::TABLE, replayer::TABLE];
+    let first = lines(head, 1).next().unwrap_or_default();
+    tables.iter().any(|table| table.is_published(first) && table.matches(head) > 0)
 }
 
 /// Lines at the beginning of a file that detection looks at.
@@ -378,122 +388,4 @@ pub(crate) fn open(
 pub fn trace_files(path: &Path) -> Vec<PathBuf> {
     let others = blktrace::other_cpus(&path.to_string_lossy());
     std::iter::once(path.to_owned()).chain(others.into_iter().map(PathBuf::from)).collect()
-}
-
-/// The format that most of the first lines or records are of.
-pub(crate) fn detect(file: &str, head: &[u8]) -> Result<&'static Format, WorkloadError> {
-    let known = || FormatName::all().collect::<Vec<_>>().join(", ");
-    match &best_matches(file, head)[..] {
-        [format] => return Ok(format),
-        [] => {}
-        several => {
-            let shapes: Vec<String> =
-                several.iter().map(|format| format!("{} ({})", format.name, format.shape)).collect();
-            let message =
-                format!("it may be of several formats, and format = \"…\" says which: {}", shapes.join("; "));
-            return Err(WorkloadError::file(file, message));
-        }
-    }
-    let first = lines(head, 1).next().unwrap_or_default();
-    if !is_text(head) {
-        let message = format!("neither text nor a known binary format; known are {}", known());
-        return Err(WorkloadError::file(file, message));
-    }
-    let mut message = format!("no known trace format; it begins with {}", quote(first));
-    if let Some((format, how)) = near(file, head) {
-        message += &format!("; this looks like {} {how}, which has {}", format.name, format.shape);
-    } else {
-        message += &format!("; known are {}", known());
-        if Separator::ALL.iter().any(|separator| separator.fields(first, &mut []) > 2) {
-            message += "; columns = \"time=1,unit=us,offset=3,length=4,op=2\" describes others";
-        }
-    }
-    Err(WorkloadError::at(file, Location::Line(1), message))
-}
-
-/// Whether a message may quote it.
-fn is_text(head: &[u8]) -> bool {
-    let is_control = |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c);
-    !head.iter().take(512).any(is_control)
-        && std::str::from_utf8(&head[..head.len().min(512)]).map_or_else(
-            // A character may be cut at the end.
-            |error| error.error_len().is_none(),
-            |_| true,
-        )
-}
-
-/// The formats that most of the first lines or records are of.
-fn best_matches(file: &str, head: &[u8]) -> Vec<&'static Format> {
-    let mut best = Vec::new();
-    let mut most = 1;
-    for format in FORMATS {
-        let matches = (format.matches)(file, head);
-        if matches > most {
-            best.clear();
-            most = matches;
-        }
-        if matches == most {
-            best.push(format);
-        }
-    }
-    best
-}
-
-/// Gives a line as it is without something.
-type TakeOff = fn(&[u8]) -> Vec<u8>;
-
-/// What other programs and people put around lines and fields, and how a line is without it.
-const AROUND: [(&str, TakeOff); 4] = [
-    ("with comments between its lines", without_comment),
-    ("with its fields in single quotation marks", |line| without(line, b"'")),
-    ("with blanks between its fields", |line| without(line, b" \t")),
-    ("with a separator behind the last field", without_last),
-];
-
-/// A format that would match if its fields were written as it wants, and how they are.
-fn near(file: &str, head: &[u8]) -> Option<(&'static Format, String)> {
-    if let Some((format, separator)) = other_separator(file, head) {
-        return Some((format, format!("separated by {}", separator.name())));
-    }
-    AROUND.iter().find_map(|(how, take_off)| {
-        let lines = head.split(|&byte| byte == b'\n').map(take_off).filter(|line| !line.is_empty());
-        let lines: Vec<Vec<u8>> = lines.collect();
-        best_matches(file, &lines.join(&b'\n')).first().map(|format| (*format, (*how).to_owned()))
-    })
-}
-
-fn without(line: &[u8], bytes: &[u8]) -> Vec<u8> {
-    line.iter().copied().filter(|byte| !bytes.contains(byte)).collect()
-}
-
-fn without_comment(line: &[u8]) -> Vec<u8> {
-    if line.starts_with(b"#") { Vec::new() } else { line.to_vec() }
-}
-
-fn without_last(line: &[u8]) -> Vec<u8> {
-    let line = line.trim_ascii_end();
-    line.strip_suffix(b",").or_else(|| line.strip_suffix(b";")).unwrap_or(line).to_vec()
-}
-
-/// A format that would match if its fields were separated as it wants.
-fn other_separator(file: &str, head: &[u8]) -> Option<(&'static Format, Separator)> {
-    let bytes_of = |separator| match separator {
-        Separator::Space => b' ',
-        Separator::Comma => b',',
-        Separator::Semicolon => b';',
-        Separator::Tab => b'\t',
-    };
-    for found in Separator::ALL {
-        for wanted in Separator::ALL {
-            let is_found = |byte: u8| byte == bytes_of(found) || found == Separator::Space && byte == b'\t';
-            let changed: Vec<u8> =
-                head.iter().map(|&byte| if is_found(byte) { bytes_of(wanted) } else { byte }).collect();
-            if found != wanted
-                && let Some(format) = best_matches(file, &changed).first()
-            {
-                return Some((format, found));
-            }
-        }
-    }
-    None
 }

@@ -60,7 +60,7 @@ pub(super) const fn five_columns(names: &'static [&'static str], operation: Colu
 pub(super) fn columns(head: &[u8]) -> usize {
     let is_request =
         |line: &&[u8]| words(line).count() == NAMES.len() && words(line).all(|word| number(word).is_some());
-    lines(head, DETECTION_LINES).filter(is_request).count()
+    if TABLE.is_named_otherwise(head) { 0 } else { lines(head, DETECTION_LINES).filter(is_request).count() }
 }
 
 /// Reads these columns with the given tick.

@@ -51,12 +51,17 @@ pub(super) const FORMAT: Format = Format {
 /// Tells by numbers where they must be, so that a misspelt operation is found
 /// later, and named.
 fn matches(_: &str, head: &[u8]) -> usize {
+    if TABLE.is_named_otherwise(head) {
+        return 0;
+    }
     let is_request = |line: &&[u8]| {
         let mut fields = [&[] as &[u8]; NAMES.len()];
         let is_number = |text: &[u8]| scaled(text, 1).is_some();
         Separator::Comma.fields(line, &mut fields) == NAMES.len()
             && (is_number(fields[TABLE.time]) || calendar_ns(fields[TABLE.time]).is_some())
             && is_number(fields[TABLE.offset])
+            // SPC's, with two further fields.
+            && !(is_number(fields[1]) && matches!(fields[3], b"R" | b"W" | b"r" | b"w"))
     };
     lines(head, DETECTION_LINES).filter(is_request).count()
 }

@@ -14,9 +14,9 @@ use crate::text::Separator;
 const TICK_NS: u64 = 1_000_000;
 const WORDS: &[Word] = &[word("1", Operation::Read), word("0", Operation::Write)];
 
-const TABLE: Table = Table {
+pub(super) const TABLE: Table = Table {
     separator: Separator::Comma,
-    names: Cow::Borrowed(&["time", "disk", "offset", "size", "operation"]),
+    names: Cow::Borrowed(&["time", "disk", "offset", "size", "type"]),
     is_open: false,
     time: 0,
     tick_ns: TICK_NS,

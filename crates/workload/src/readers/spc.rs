@@ -11,7 +11,7 @@ use crate::text::Separator;
 
 const TICK_NS: u64 = 1_000_000_000;
 
-const TABLE: Table = Table {
+pub(super) const TABLE: Table = Table {
     separator: Separator::Comma,
     names: Cow::Borrowed(&["asu", "lba", "size", "opcode", "timestamp"]),
     is_open: true,

@@ -20,7 +20,7 @@ const WORDS: &[Word] = &[
 
 pub(super) const TABLE: Table = Table {
     separator: Separator::Comma,
-    names: Cow::Borrowed(&["timestamp", "response", "type", "lun", "offset", "size"]),
+    names: Cow::Borrowed(&["timestamp", "response", "io type", "lun", "offset", "size"]),
     is_open: false,
     time: 0,
     tick_ns: TICK_NS,

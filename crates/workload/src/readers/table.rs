@@ -8,6 +8,7 @@ use flashkeel_engine::{Operation, Span};
 
 use crate::calendar::calendar_ns;
 use crate::input::Input;
+use crate::names::letters;
 use crate::readers::{DETECTION_LINES, Devices, Reader, Record};
 use crate::text::{Separator, is_whole, lines, number, quote, scaled, wrong_number};
 use crate::{Counts, Location, WorkloadError};
@@ -84,6 +85,9 @@ impl Table {
 
     /// How many of the first lines are of this table and give such a request.
     pub(super) fn matches_where(&self, head: &[u8], is_likely: impl Fn(&Record) -> bool) -> usize {
+        if self.is_named_otherwise(head) {
+            return 0;
+        }
         let (mut found, mut unused) = (Record::EMPTY, Devices::default());
         lines(head, DETECTION_LINES)
             .enumerate()
@@ -103,6 +107,22 @@ impl Table {
         let mut fields = NO_FIELDS;
         self.split(line, &mut fields).is_ok()
             && ![self.time, self.offset, self.length].iter().any(|&column| begins_number(fields[column]))
+    }
+
+    /// Whether a first line gives the columns the names that they are published with, or those
+    /// of this table: other case, blanks and underscores make no other name.
+    pub(super) fn is_published(&self, line: &[u8]) -> bool {
+        let mut fields = NO_FIELDS;
+        let count = self.separator.fields(line, &mut fields);
+        let is_its =
+            |(name, field): (&&str, &&[u8])| letters(name).eq(letters(&String::from_utf8_lossy(field)));
+        count >= self.names.len() && self.names.iter().zip(&fields).all(is_its)
+    }
+
+    /// Whether the first line names the columns, and not as those of this table: what they are
+    /// is for their names to say then, as lines of the same shape may have other columns and units.
+    pub(super) fn is_named_otherwise(&self, head: &[u8]) -> bool {
+        lines(head, 1).any(|first| self.is_header(first) && !self.is_published(first))
     }
 
     /// Whether the times of the first lines are those of a calendar, which have no unit.

@@ -13,9 +13,9 @@ use crate::text::Separator;
 const TICK_NS: u64 = 1_000_000_000;
 const WORDS: &[Word] = &[word("0", Operation::Read), word("1", Operation::Write)];
 
-const TABLE: Table = Table {
+pub(super) const TABLE: Table = Table {
     separator: Separator::Comma,
-    names: Cow::Borrowed(&["timestamp", "offset", "size", "type", "volume"]),
+    names: Cow::Borrowed(&["timestamp", "offset", "size", "io type", "volume id"]),
     is_open: false,
     time: 0,
     tick_ns: TICK_NS,

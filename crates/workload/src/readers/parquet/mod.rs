@@ -62,7 +62,9 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
             Meaning::Device => names::device(&lower).map(|column| column.at),
             _ => names.iter().position(|name| name == wanted),
         };
-        let Some(index) = index.or_else(|| (0..names.len()).find(is_also)) else {
+        let Some(index) = index
+            .or_else(|| (0..names.len()).filter(is_also).min_by_key(|&at| names::is_fallback(&lower[at])))
+        else {
             if at >= NEEDED {
                 continue;
             }

@@ -107,7 +107,7 @@ impl Lane {
             operations.push(match word.data() {
                 b"R" => Operation::Read,
                 b"W" => Operation::Write,
-                other => match named_operation(other) {
+                other => match named_operation(self.name, other) {
                     Ok(operation) => operation,
                     Err(why) => {
                         wrong.note(operations.len(), || format!("column operation: {why}"));

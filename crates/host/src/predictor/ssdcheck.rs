@@ -37,9 +37,8 @@ impl Build for Ssdcheck {
     fn read(&self, device: &(dyn Device + 'static)) -> Result<Option<Box<dyn Predictor>>, String> {
         let Some(path) = &self.model else { return Ok(None) };
         let model = read(path).map_err(|why| format!("predictor.model: {}: {why}", path.display()))?;
-        let model = model
-            .of_drive(device.limits().sectors)
-            .map_err(|why| format!("predictor.model: it is {why}"))?;
+        let model =
+            model.of_drive(device.limits().sectors).map_err(|why| format!("predictor.model: it is {why}"))?;
         Ok(Some(Box::new(Engine::new(&model, self.false_calls))))
     }
 

@@ -27,6 +27,7 @@ host, transit, waiting in queues, and access to the device.
 """
 
 DEVICE = "device"
+_NAMES = (*PARTS, DEVICE)
 
 
 @dataclass(frozen=True)
@@ -43,20 +44,24 @@ class Spent:
         return self.spent_ns > self.budget_ns
 
 
+def check(budget: Mapping[str, float]) -> None:
+    """Raise InputError unless `budget` has each part and no other."""
+    for name in budget:
+        if name not in _NAMES:
+            raise InputError(f"no part {name!r} of a request's way; they are {', '.join(_NAMES)}")
+    missing = [name for name in _NAMES if name not in budget]
+    if missing:
+        raise InputError(f"the budget lacks {', '.join(missing)}; each part has one, if only 0us")
+
+
 def spent(found: Explanation, budget: Mapping[str, float]) -> list[Spent]:
     """Return what each part has taken, beside its `budget` in ns.
 
     Every part has to have one; the sum is the budget of the whole.
     """
-    known = (*PARTS, DEVICE)
-    for name in budget:
-        if name not in known:
-            raise InputError(f"no part {name!r} of a request's way; they are {', '.join(known)}")
-    missing = [name for name in known if name not in budget]
-    if missing:
-        raise InputError(f"the budget lacks {', '.join(missing)}; each part has one, if only 0us")
+    check(budget)
     of_cause = {cause: part for part, causes in PARTS.items() for cause in causes}
-    totals = dict.fromkeys(known, 0.0)
+    totals = dict.fromkeys(_NAMES, 0.0)
     for share in found.shares:
         totals[of_cause.get(share.cause, DEVICE)] += share.mean_ns
-    return [Spent(name, budget[name], totals[name]) for name in known]
+    return [Spent(name, budget[name], totals[name]) for name in _NAMES]

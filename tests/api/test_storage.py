@@ -94,6 +94,13 @@ def test_what_is_cut_short_leaves_the_old_result(small_result, tmp_path, monkeyp
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+def test_a_file_is_no_place_for_a_result(small_result, tmp_path):
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(InputError, match="is a file"):
+        small_result.save(tmp_path / "out", overwrite=True)
+    assert (tmp_path / "out").read_text() == "mine"
+
+
 def test_the_current_directory_and_the_root_are_refused(small_result, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match="current directory"):

@@ -223,6 +223,7 @@ def test_explain_refuses_a_budget_that_is_none(cli, saved, budget, message):
     outcome = cli("explain", saved, "--budget", budget)
     assert outcome.status == 2
     assert message in outcome.err
+    assert outcome.out == ""
 
 
 def test_every_cause_of_a_budget_is_a_cause():

@@ -10,7 +10,7 @@ import click
 
 from flashkeel import _core
 from flashkeel._core import InputError
-from flashkeel.budget import spent
+from flashkeel.budget import check, spent
 from flashkeel.cli.common import console, echo, split_assignment
 from flashkeel.cli.results import load_runs
 from flashkeel.output import plots, tables, units
@@ -112,4 +112,5 @@ def _parts(text: str) -> dict[str, float]:
         if name in found:
             raise click.UsageError(f"--budget {text}: {name} twice")
         found[name] = _core.span_ns(time)
+    check(found)
     return found

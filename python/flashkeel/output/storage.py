@@ -50,6 +50,8 @@ _TABLE = re.compile(r".+\.seed\d+\.parquet")
 def check(directory: Path, identity: str, overwrite: bool) -> None:
     """Raise InputError unless a result of `identity` may be written to `directory`."""
     files.refuse_unwritable(directory)
+    if directory.is_file():
+        raise InputError(f"{directory}: is a file; a result is a directory")
     if not directory.exists():
         if not overwrite:
             _refuse_losing(directory, identity)

@@ -2,11 +2,13 @@
 
 import time
 from functools import partial
+from unittest.mock import Mock
 
 import distributed
 import pytest
 from arro3.io import read_parquet
 from flashkeel import execution, workers
+from flashkeel.cli import sweep
 from flashkeel.execution import Task
 from small import SMALL
 
@@ -39,6 +41,20 @@ def test_the_point_whose_run_fails_is_named(cli, tmp_path, monkeypatch, executor
     if executor == ("--jobs", 1):
         table = read_parquet(tmp_path / "out" / "sweep.parquet").read_all()
         assert table["workload.source.device"].to_pylist() == ["hm.0"]
+
+
+def test_an_interrupt_of_the_picture_says_what_is_kept(cli, tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text(TRACE)
+    path = tmp_path / "mine.toml"
+    path.write_text(SWEEP.replace('"none", ', ""))
+    with monkeypatch.context() as patched:
+        patched.setattr(sweep.outcome, "save", Mock(side_effect=KeyboardInterrupt))
+        ended = cli("sweep", path, "-o", tmp_path / "out")
+    assert ended.status == 130
+    assert "hm.1" in ended.out
+    assert "all points are kept in" in ended.err
+    assert "the same command goes on from there" in ended.err
+    assert "2 of 2 runs are there already" in cli("sweep", path, "-o", tmp_path / "out").err
 
 
 @pytest.mark.parametrize("first_s", [0.2, 0.1])

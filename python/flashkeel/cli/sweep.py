@@ -85,6 +85,7 @@ def sweep(
     if work.done and form == "table":
         echo(f"{work.done} of {total} runs are there already", err=True)
     directory.mkdir(parents=True, exist_ok=True)
+    further = "measures real drives anew" if has_real else "goes on from there"
     try:
         with Bars([design.title]) as bars:
             # One bar: a sweep may have more runs than a terminal has lines.
@@ -101,7 +102,6 @@ def sweep(
         done = running.finished(points, store)
         if done:
             outcome.save(design, done, directory)
-        further = "measures real drives anew" if has_real else "goes on from there"
         kept = (
             f"{len(done)} of {len(points)} points are kept in {directory}; "
             f"the same command {further}"
@@ -118,8 +118,14 @@ def sweep(
             f"{directory}: {missing} of {len(points)} points are missing, though all were run: "
             "the files of their runs are gone"
         )
-    written = outcome.save(design, done, directory)
     _print(design, done, form)
+    try:
+        written = outcome.save(design, done, directory)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"interrupted: all points are kept in {directory}, without all of their tables and "
+            f"picture; the same command {further}"
+        ) from None
     if form == "table":
         for path in written:
             echo(f"Wrote {path}")

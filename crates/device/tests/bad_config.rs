@@ -37,7 +37,7 @@ fn geometry_out_of_range() {
     refused("geometry.blocks_per_plane is 0", |c| c.geometry.blocks_per_plane = 0);
     refused("geometry.pages_per_block is 4294967295", |c| c.geometry.pages_per_block = u32::MAX);
     refused("geometry.page_size is 0B", |c| c.geometry.page_size = Bytes(0));
-    refused("geometry.page_size is 6KiB; it must be a multiple of 4KiB", |c| {
+    refused("geometry.page_size is 6KiB; it must be 4, 8, 16, 32, 64 or 128 KiB", |c| {
         c.geometry.page_size = Bytes(6 << 10)
     });
     refused("geometry.page_size is 1MiB", |c| c.geometry.page_size = Bytes(1 << 20));

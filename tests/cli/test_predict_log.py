@@ -276,25 +276,28 @@ def test_what_was_learnt_is_saved_for_another_time(cli, _served):
     assert "learned.layout: 6, of another version" in refused.err
 
 
-def test_what_a_log_has_taught_is_for_logs_that_reach_further(cli, _served, tmp_path):
+@pytest.fixture
+def learnt_below(cli, _served, tmp_path):
+    """Give a model of the log's requests below 256 MiB."""
     folder, _ = _served
     names, *lines = (folder / "log.csv").read_text().splitlines(keepends=True)
     low = [line for line in lines if int(line.split(",")[3]) < 1 << 19]
     (tmp_path / "low.csv").write_text("".join([names, *low]))
     known = tmp_path / "model.json"
     cli("predict", "--log", tmp_path / "low.csv", "--save-model", known)
+    return known
+
+
+def test_what_a_log_has_taught_is_for_logs_that_reach_further(cli, _served, learnt_below):
+    folder, _ = _served
+    known = learnt_below
     outcome = cli("predict", "--log", folder / "log.csv", "--model", known, "--save-model", known)
     assert (outcome.status, outcome.err) == (0, "")
     assert json.loads(known.read_text())["sectors"] > 1 << 19
 
 
-def test_what_a_log_has_taught_is_for_drives_that_reach_further(cli, _served, tmp_path):
-    folder, _ = _served
-    names, *lines = (folder / "log.csv").read_text().splitlines(keepends=True)
-    low = [line for line in lines if int(line.split(",")[3]) < 1 << 19]
-    (tmp_path / "low.csv").write_text("".join([names, *low]))
-    known = tmp_path / "model.json"
-    cli("predict", "--log", tmp_path / "low.csv", "--save-model", known)
+def test_what_a_log_has_taught_is_for_drives_that_reach_further(cli, learnt_below):
+    known = learnt_below
     reached = json.loads(known.read_text())["sectors"]
     asked = ("--workload", "web", "--requests", "2000", "--format", "json")
     outcome = cli("predict", "sim:ssd-d", "--model", known, *asked)

@@ -225,10 +225,7 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
                 self.turns.set(tenant, self.feeds[tenant].due(self.now)?);
             }
             let (due, tenant) = self.turns.next(self.now);
-            if due < self.feeds[tenant].end {
-                return Ok((due, tenant));
-            }
-            if due == Time::MAX {
+            if due < self.feeds[tenant].end || due == Time::MAX {
                 return Ok((due, tenant));
             }
             // Its end has come since it said that it is due at once.

@@ -298,6 +298,15 @@ fn the_lowest_bit_of_disksims_flags_is_a_read() {
 }
 
 #[test]
+fn disksims_flags_may_begin_with_0x() {
+    let text = "0 0 8 16 0x1\n1 0 8 16 0X0\n2 0 8 16 0x1b\n3 0 8 16 1\n";
+    let found = info(&Trace::new(file("x.txt", text))).unwrap();
+    assert_eq!((found.format.as_str(), found.reads, found.writes), ("disksim", 3, 1));
+    let refused = refusal(Trace::new(file("x.txt", text.to_owned() + "4 0 8 16 0x\n")));
+    assert!(refused.ends_with("field 5 (flags): \"0x\" is no hexadecimal number"), "{refused}");
+}
+
+#[test]
 fn columns_say_how_operations_are_written() {
     let columns = |columns: &str, text: &str| {
         refusal(Trace { columns: Some(columns.to_owned()), ..Trace::new(file("x.csv", text)) })

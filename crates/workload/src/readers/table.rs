@@ -74,6 +74,11 @@ pub(super) const fn word(text: &'static str, operation: Operation) -> Word {
     Word { text: Cow::Borrowed(text), operation: Some(operation) }
 }
 
+/// A hexadecimal number without the `0x` that it may begin with.
+pub(super) fn without_0x(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")).unwrap_or(text)
+}
+
 /// `R` and `W`, in any case.
 pub(super) const LETTERS: &[Word] = &[word("R", Operation::Read), word("W", Operation::Write)];
 
@@ -186,20 +191,19 @@ impl Table {
         let device = device.map_err(|why| self.refuse(self.device[0], why))?;
         let operation = match &self.operation {
             Column::Constant(operation) => *operation,
-            Column::Bit(column) => match fields[*column].last() {
-                Some(digit) if fields[*column].iter().all(u8::is_ascii_hexdigit) => {
-                    if digit & 1 == u8::from(digit.is_ascii_digit()) {
-                        Operation::Read
-                    } else {
-                        Operation::Write
+            Column::Bit(column) => {
+                let flags = fields[*column];
+                match without_0x(flags) {
+                    digits @ [.., last] if digits.iter().all(u8::is_ascii_hexdigit) => {
+                        let is_odd = last & 1 == u8::from(last.is_ascii_digit());
+                        if is_odd { Operation::Read } else { Operation::Write }
+                    }
+                    _ => {
+                        let why = format!("{} is no hexadecimal number", quote(flags));
+                        return Err(self.refuse(*column, why));
                     }
                 }
-                _ => {
-                    return Err(
-                        self.refuse(*column, format!("{} is no hexadecimal number", quote(fields[*column])))
-                    );
-                }
-            },
+            }
             Column::At(column, words) => match self.operation(*column, words, fields[*column])? {
                 Some(operation) => operation,
                 None => return Ok(false),

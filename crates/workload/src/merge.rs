@@ -9,6 +9,7 @@ use crate::writers::{ALTERED, WriterName, Written, conversion, refuse_overwritin
 use crate::{Arrival, Basis, Counts, Source, Stopped, Trace, Watch, WorkloadError};
 
 const BATCH: usize = 1024;
+const NS_PER_S: u64 = 1_000_000_000;
 /// Address spaces begin at multiples of this, as those of a trace's devices do.
 const LAYOUT_SECTORS: u64 = (1 << 20) / 512;
 
@@ -58,8 +59,11 @@ pub fn merge(
         base += reach.next_multiple_of(LAYOUT_SECTORS);
     }
     let first = origins.iter().copied().min().unwrap_or(0);
-    for ((part, trace), origin) in parts.iter_mut().zip(traces).zip(origins) {
+    for ((part, trace), origin) in parts.iter_mut().zip(traces).zip(&origins) {
         part.delay_ns = trace.scaled_ns(origin - first, &conversion())?;
+    }
+    if parts.iter().any(|part| WorkloadError::unless_countable(part.delay_ns).is_err()) {
+        return Err(of_different_clocks(traces, &origins).into());
     }
     for part in &mut parts {
         part.refill()?;
@@ -74,6 +78,21 @@ pub fn merge(
     };
     let (counts, notes, responses) = (Counts::default(), Vec::new(), Vec::new());
     save_measured(&mut Merged { parts, counts, notes, responses }, format, left_out, out, watch)
+}
+
+/// Why traces cannot be merged as recorded that lie further apart than can be simulated.
+fn of_different_clocks(traces: &[Trace], origins: &[u64]) -> WorkloadError {
+    let begins = traces.iter().zip(origins).map(|(trace, origin_ns)| {
+        let (whole_s, part_ns) = (origin_ns / NS_PER_S, origin_ns % NS_PER_S);
+        format!("{} at {whole_s}.{part_ns:09}s", trace.path.display())
+    });
+    let begins: Vec<String> = begins.collect();
+    let message = format!(
+        "the traces are not of one clock: by their own, they begin more than 292 years apart ({}); --times \
+         together lets them begin together",
+        begins.join(", ")
+    );
+    WorkloadError::key("--times recorded", message)
 }
 
 /// How far a trace reaches, in sectors.

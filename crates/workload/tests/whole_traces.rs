@@ -89,6 +89,23 @@ fn merged_traces_come_by_time() {
 }
 
 #[test]
+fn traces_of_different_clocks_are_not_merged_as_recorded() {
+    // Windows counts from 1601, a log of fio from its start.
+    let paths = [
+        file("a.csv", "128166372003061629,hm,1,Read,0,4096,0\n"),
+        file("b.log", "fio version 3 iolog\n1500 f read 0 4096\n"),
+    ];
+    let out = paths[0].with_file_name("merged");
+    let traces = paths.each_ref().map(Trace::new);
+    let refused = merge(&traces, Beginnings::Recorded, DeviceSpaces::Merge, msr(), &out, &mut go_on);
+    let message = refused.unwrap_err().to_string();
+    assert!(message.starts_with("--times recorded: the traces are not of one clock: by their own, they"));
+    assert!(message.contains("a.csv at 12816637200.306162900s, "), "{message}");
+    assert!(message.contains("b.log at 0.001500000s); --times together"), "{message}");
+    assert!(!out.exists());
+}
+
+#[test]
 fn merged_parts_of_a_recording_keep_their_distance() {
     let first = file("a.mqsim", "1000 1 0 8 0\n5000 0 8 8 0\n6000 0 16 8 0\n");
     let second = first.with_file_name("b.mqsim");

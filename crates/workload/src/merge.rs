@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use flashkeel_engine::Time;
+use flashkeel_engine::{Operation, Time};
 
 use crate::trace::DeviceSpaces;
 use crate::writers::{ALTERED, WriterName, Written, conversion, refuse_overwriting, save_measured};
@@ -158,7 +158,10 @@ impl Source for Merged {
             let part = &mut self.parts[index];
             let mut arrival = part.batch[part.at];
             arrival.time = Time(time_ns);
-            arrival.lba.0 += part.base;
+            // A flush has no address.
+            if arrival.operation != Operation::Flush {
+                arrival.lba.0 += part.base;
+            }
             self.responses.push(part.source.responses().get(part.at).copied().unwrap_or(0));
             part.at += 1;
             part.refill()?;

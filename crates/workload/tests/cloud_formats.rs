@@ -313,8 +313,8 @@ fn columns_say_how_operations_are_written() {
     };
     let refused = columns("time=1,unit=us,op=2,offset=3,length=4", "1,0,0,4096\n");
     assert!(refused.contains("unknown operation \"0\"; read=… and write=…"), "{refused}");
-    let refused = columns("time=1,unit=us,op=2,offset=3,length=4", "1,F,0,4096\n");
-    assert!(refused.contains("unknown operation \"F\", expected one of R, W, "), "{refused}");
+    let refused = columns("time=1,unit=us,op=2,offset=3,length=4", "1,X,0,4096\n");
+    assert!(refused.contains("unknown operation \"X\", expected one of R, W, "), "{refused}");
     let refused = columns("time=1,unit=us,op=2,offset=3,length=4,read=x,write=x", "1,x,0,4096\n");
     assert!(refused.contains("read=x and write=x are the same"), "{refused}");
 }

@@ -385,7 +385,8 @@ fn any_arrivals(operations: u8) -> impl Strategy<Value = Vec<Arrival>> {
                 0 => read(time_us * 1000, lba, sectors),
                 1 => write(time_us * 1000, lba, sectors),
                 2 => trim(time_us * 1000, lba, sectors),
-                _ => flush(time_us * 1000),
+                3 => flush(time_us * 1000),
+                _ => Arrival { operation: Operation::WriteZeroes, ..read(time_us * 1000, lba, sectors) },
             };
             time_us += gap_us;
             arrival
@@ -413,10 +414,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn reading_gives_back_what_was_written(arrivals in any_arrivals(2), everything in any_arrivals(4)) {
+    fn reading_gives_back_what_was_written(
+        arrivals in any_arrivals(2),
+        flushes in any_arrivals(4),
+        everything in any_arrivals(5),
+    ) {
         round_trip("msr", &arrivals);
         round_trip("mqsim", &arrivals);
-        round_trip("fio", &everything);
+        round_trip("fio", &flushes);
+        round_trip("columns", &everything);
+        round_trip("parquet", &everything);
     }
 }
 
@@ -429,7 +436,7 @@ fn what_a_format_cannot_express_is_refused_and_nothing_is_left() {
     for (format, arrival, message) in [
         ("msr", trim(1, 0, 8), "out: msr cannot express a trim; fio, columns, parquet can"),
         ("fio", zeroes, "out: fio cannot express a write of zeroes; columns, parquet can"),
-        ("msr", flush, "out: msr cannot express a flush; fio can"),
+        ("msr", flush, "out: msr cannot express a flush; fio, columns, parquet can"),
     ] {
         let mut source = Given(vec![read(0, 0, 8), arrival], Counts::default());
         let error = save(&mut source, WriterName::parse(format).unwrap(), &path, &mut go_on).unwrap_err();

@@ -171,6 +171,27 @@ fn rows_are_right_up_to_the_first_that_is_wrong() {
 }
 
 #[test]
+fn a_flush_needs_no_address() {
+    let columns = "OPTIONAL INT64 offset; OPTIONAL INT64 bytes; REQUIRED BYTE_ARRAY operation (UTF8); \
+                   REQUIRED INT64 time_ns;";
+    let rows = |levels: &'static [i16], lengths: &'static [i64]| {
+        [
+            Cells::Some(&[1, 0, 1, 1], &[4096, -1, 8192]),
+            Cells::Some(levels, lengths),
+            Cells::Words(&["R", "flush", "F", "W"]),
+            Cells::Whole(&[0, 1, 2, 3]),
+        ]
+    };
+    let path = table(columns, &[&rows(&[1, 0, 1, 1], &[4096, 0, 512])]);
+    let expected = [read(0, 8, 8), flush(1), flush(2), write(3, 16, 1)];
+    assert_eq!(replay(unaligned(path)).unwrap().0, expected);
+    let message = refusal(Trace::new(table(columns, &[&rows(&[1, 0, 1, 0], &[4096, 0])])));
+    assert_eq!(message, "t.parquet: row 4: column bytes has no value");
+    let message = refusal(Trace::new(table(columns, &[&rows(&[1, 0, 1, 1], &[4096, 8, 512])])));
+    assert_eq!(message, "t.parquet: row 3: column bytes: 8 is no length of a flush, which has none");
+}
+
+#[test]
 fn a_file_that_is_cut_or_packed_is_refused() {
     let path = table(
         &format!("{NUMBERS} REQUIRED BYTE_ARRAY operation (UTF8);"),

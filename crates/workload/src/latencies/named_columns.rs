@@ -102,14 +102,8 @@ impl Columns {
         item: u64,
         devices: &mut Devices,
     ) -> Result<Option<(u32, Served)>, String> {
-        let text = fields[self.operation.at];
-        let operation = match text {
-            text if text.eq_ignore_ascii_case(b"flush") || text.eq_ignore_ascii_case(b"F") => {
-                return Ok(None);
-            }
-            text => named_operation(&self.names[self.operation.at], text)
-                .map_err(|why| self.refuse(self.operation, why))?,
-        };
+        let operation = named_operation(&self.names[self.operation.at], fields[self.operation.at])
+            .map_err(|why| self.refuse(self.operation, why))?;
         if !matches!(operation, Operation::Read | Operation::Write) {
             return Ok(None);
         }

@@ -55,6 +55,8 @@ const LETTERS: &[Word] = &[
     word("discard", Operation::Trim),
     word("Z", Operation::WriteZeroes),
     word("write_zeroes", Operation::WriteZeroes),
+    word("F", Operation::Flush),
+    word("flush", Operation::Flush),
 ];
 /// How a column that says whether something is a write says it.
 const FLAGS: &[Word] = &[

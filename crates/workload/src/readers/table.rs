@@ -209,6 +209,11 @@ impl Table {
                 None => return Ok(false),
             },
         };
+        if operation == Operation::Flush {
+            self.no_length(fields[self.length])?;
+            *next = Record { time_ns, item, device, operation, ..Record::EMPTY };
+            return Ok(true);
+        }
         let (offset, length) = (self.number(&fields, self.offset)?, self.number(&fields, self.length)?);
         let range = offset.checked_mul(self.offset_bytes).zip(length.checked_mul(self.length_bytes));
         match range {
@@ -218,6 +223,16 @@ impl Table {
             }
             _ => Err(self.refuse(self.offset, self.beyond(offset, length))),
         }
+    }
+
+    /// Refuses a flush with a length. It has no address either: what stands in that column is not
+    /// looked at, since block layers write anything there.
+    #[cold]
+    fn no_length(&self, length: &[u8]) -> Result<(), String> {
+        if length.is_empty() || number(length) == Some(0) {
+            return Ok(());
+        }
+        Err(self.refuse(self.length, format!("{} is no length of a flush, which has none", quote(length))))
     }
 
     /// What the request of a line took that came at `time_ns`, in nanoseconds, where a

@@ -1,6 +1,6 @@
 //! Columns with a header, which is also how a trace gets into a table: time in
-//! ns, `R`, `W`, `T` or `Z`, offset and length in bytes, and what the request took, if that
-//! is known.
+//! ns, `R`, `W`, `T`, `Z` or `F`, offset and length in bytes, both 0 of a flush, and what the
+//! request took, if that is known.
 
 use flashkeel_engine::{Operation, SECTOR_BYTES};
 
@@ -10,10 +10,14 @@ use crate::readers::COLUMN_NAMES;
 /// What the first line ends with where there is such a column.
 const RESPONSE_NAME: &str = ",latency_ns";
 
+/// Those that have a letter.
+pub(super) const OPERATIONS: &[Operation] =
+    &[Operation::Read, Operation::Write, Operation::Trim, Operation::WriteZeroes, Operation::Flush];
+
 pub(super) const WRITER: Writer = Writer {
     name: "columns",
     tick_ns: 1,
-    operations: &[Operation::Read, Operation::Write, Operation::Trim, Operation::WriteZeroes],
+    operations: OPERATIONS,
     is_named: false,
     has_responses: true,
     form: Form::Lines {
@@ -39,6 +43,7 @@ pub(super) fn letter(operation: Operation) -> &'static str {
         Operation::Write => "W",
         Operation::Trim => "T",
         Operation::WriteZeroes => "Z",
-        Operation::Flush | Operation::Demote => unreachable!("not among the operations above"),
+        Operation::Flush => "F",
+        Operation::Demote => unreachable!("not among the operations above"),
     }
 }

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use flashkeel_engine::{Operation, SECTOR_BYTES};
+use flashkeel_engine::SECTOR_BYTES;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 use parquet::errors::ParquetError;
@@ -29,7 +29,7 @@ const ROWS: usize = 1 << 17;
 pub(super) const WRITER: Writer = Writer {
     name: "parquet",
     tick_ns: 1,
-    operations: &[Operation::Read, Operation::Write, Operation::Trim, Operation::WriteZeroes],
+    operations: columns::OPERATIONS,
     is_named: false,
     has_responses: true,
     form: Form::Parquet,

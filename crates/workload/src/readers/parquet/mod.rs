@@ -294,7 +294,7 @@ impl Parquet {
     fn fill(&mut self) -> Result<usize, ParquetError> {
         let mut all = None;
         for lane in &mut self.lanes {
-            let rows = lane.fill(&mut self.wrong)?;
+            let rows = lane.fill()?;
             if *all.get_or_insert(rows) != rows {
                 return Err(ParquetError::General("its columns have different numbers of rows".into()));
             }

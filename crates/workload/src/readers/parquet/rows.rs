@@ -2,8 +2,8 @@
 
 use flashkeel_engine::Operation;
 use parquet::basic::{ConvertedType, Type};
-use parquet::column::reader::ColumnReader;
-use parquet::data_type::ByteArray;
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescPtr;
 
@@ -48,34 +48,39 @@ impl Lane {
         }
     }
 
-    /// Reads the next rows; gives how many. The first of them without a value is wrong.
-    pub fn fill(&mut self, wrong: &mut Wrong) -> Result<usize, ParquetError> {
-        self.levels.clear();
-        let levels = (self.present > 0).then_some(&mut self.levels);
-        let (rows, values, _) = match (&mut self.reader, &mut self.values) {
+    /// Reads the next rows; gives how many.
+    pub fn fill(&mut self) -> Result<usize, ParquetError> {
+        let levels = &mut self.levels;
+        match (&mut self.reader, &mut self.values) {
             (ColumnReader::Int64ColumnReader(reader), Values::Whole(values)) => {
-                values.clear();
-                reader.read_records(BATCH, levels, None, values)?
+                read(reader, levels, self.present, values)
             }
             (ColumnReader::Int32ColumnReader(reader), Values::Narrow(values)) => {
-                values.clear();
-                reader.read_records(BATCH, levels, None, values)?
+                read(reader, levels, self.present, values)
             }
             (ColumnReader::ByteArrayColumnReader(reader), Values::Words(values)) => {
-                values.clear();
-                reader.read_records(BATCH, levels, None, values)?
+                read(reader, levels, self.present, values)
             }
-            _ => return Err(ParquetError::General(format!("column {} changes its type", self.name))),
-        };
-        if values < rows {
-            let missing = self.levels.iter().position(|level| *level < self.present).unwrap_or(values);
-            wrong.note(missing, || format!("column {} has no value", self.name));
+            _ => Err(ParquetError::General(format!("column {} changes its type", self.name))),
         }
-        Ok(rows)
     }
 
-    /// Puts what was read into `numbers`. The first below 0 is wrong.
-    fn numbers(&self, numbers: &mut Vec<u64>, wrong: &mut Wrong) {
+    /// Whether a row has no value.
+    fn is_missing(&self, row: usize) -> bool {
+        self.levels.get(row).is_some_and(|level| *level < self.present)
+    }
+
+    /// The first row without a value that needs one is wrong.
+    fn need(&self, is_needed: impl Fn(usize) -> bool, wrong: &mut Wrong) {
+        let missing = (0..self.levels.len()).find(|&row| self.is_missing(row) && is_needed(row));
+        if let Some(row) = missing {
+            wrong.note(row, || format!("column {} has no value", self.name));
+        }
+    }
+
+    /// Puts what was read into `numbers`. The first that is needed and is none, or below 0, is wrong.
+    fn numbers(&self, numbers: &mut Vec<u64>, is_needed: impl Fn(usize) -> bool, wrong: &mut Wrong) {
+        self.need(&is_needed, wrong);
         numbers.clear();
         match &self.values {
             Values::Whole(values) => numbers.extend(values.iter().map(|value| *value as u64)),
@@ -85,9 +90,9 @@ impl Lane {
             Values::Narrow(values) => numbers.extend(values.iter().map(|value| i64::from(*value) as u64)),
             Values::Words(_) => unreachable!("its type was checked"),
         }
-        let is_below = |number: &u64| (*number as i64) < 0;
+        let is_below = |&row: &usize| (numbers[row] as i64) < 0 && is_needed(row);
         if !self.is_unsigned
-            && let Some(row) = numbers.iter().position(is_below)
+            && let Some(row) = (0..numbers.len()).find(is_below)
         {
             wrong.note(row, || format!("column {}: {} is negative", self.name, numbers[row] as i64));
         }
@@ -102,8 +107,12 @@ impl Lane {
     /// Puts what was read into `operations`. The first that is none is wrong.
     fn operations(&self, operations: &mut Vec<Operation>, wrong: &mut Wrong) {
         operations.clear();
+        self.need(|_| true, wrong);
         let Values::Words(words) = &self.values else { unreachable!("its type was checked") };
-        for word in words {
+        for (row, word) in words.iter().enumerate() {
+            if self.is_missing(row) {
+                return;
+            }
             operations.push(match word.data() {
                 b"R" => Operation::Read,
                 b"W" => Operation::Write,
@@ -117,6 +126,32 @@ impl Lane {
             });
         }
     }
+}
+
+/// Reads the next rows of a column, and what level each has; gives how many. Values stand in their
+/// rows then, whatever is in those without one.
+fn read<T: DataType>(
+    reader: &mut ColumnReaderImpl<T>,
+    levels: &mut Vec<i16>,
+    present: i16,
+    values: &mut Vec<T::T>,
+) -> Result<usize, ParquetError> {
+    levels.clear();
+    values.clear();
+    let (rows, found, _) = reader.read_records(BATCH, (present > 0).then_some(&mut *levels), None, values)?;
+    if found == rows {
+        return Ok(rows);
+    }
+    if levels.len() != rows || levels.iter().filter(|level| **level == present).count() != found {
+        return Err(ParquetError::General("it contradicts itself".into()));
+    }
+    values.resize_with(rows, Default::default);
+    let mut from = found;
+    for row in (0..rows).rev().filter(|row| levels[*row] == present) {
+        from -= 1;
+        values.swap(from, row);
+    }
+    Ok(rows)
 }
 
 /// The first of the rows read together that is not right, and how. Those before it are given.
@@ -162,9 +197,20 @@ impl Rows {
         let [time, operation, offset, bytes, others @ ..] = lanes else { unreachable!("four are needed") };
         let device = others.first().filter(|_| has_devices);
         let response = others.last().filter(|_| has_responses);
-        time.numbers(&mut self.time_ns, wrong);
-        offset.numbers(&mut self.offset, wrong);
-        bytes.numbers(&mut self.bytes, wrong);
+        operation.operations(&mut self.operation, wrong);
+        let operations = &self.operation;
+        let has_range = |row: usize| operations.get(row) != Some(&Operation::Flush);
+        time.numbers(&mut self.time_ns, |_| true, wrong);
+        offset.numbers(&mut self.offset, has_range, wrong);
+        bytes.numbers(&mut self.bytes, has_range, wrong);
+        for row in (0..operations.len()).filter(|row| !has_range(*row)) {
+            // A flush has no address: what stands there is not looked at, as in text.
+            self.offset[row] = 0;
+            let length = std::mem::take(&mut self.bytes[row]);
+            if length != 0 {
+                wrong.note(row, || format!("column bytes: {length} is no length of a flush, which has none"));
+            }
+        }
         if unit_ns > 1 {
             for (row, time) in self.time_ns.iter_mut().enumerate() {
                 let Some(time_ns) = time.checked_mul(unit_ns) else {
@@ -176,17 +222,18 @@ impl Rows {
                 *time = time_ns;
             }
         }
-        operation.operations(&mut self.operation, wrong);
         let mut ranges = self.offset.iter().zip(&self.bytes);
         if let Some(row) = ranges.position(|(offset, bytes)| offset.checked_add(*bytes).is_none()) {
             let (offset, bytes) = (self.offset[row], self.bytes[row]);
             wrong.note(row, || format!("offset {offset} and bytes {bytes} lie beyond any 64-bit address"));
         }
-        if let Some(device) = device.filter(|lane| !matches!(lane.values, Values::Words(_))) {
-            device.numbers(&mut self.device, wrong);
+        match device {
+            Some(device) if matches!(device.values, Values::Words(_)) => device.need(|_| true, wrong),
+            Some(device) => device.numbers(&mut self.device, |_| true, wrong),
+            None => {}
         }
         if let Some(response) = response {
-            response.numbers(&mut self.response_ns, wrong);
+            response.numbers(&mut self.response_ns, |_| true, wrong);
         }
     }
 }

@@ -329,6 +329,7 @@ macro_rules! dispatch {
                     // For nobody who may not go on has the host to leave a block.
                     self.tables.points.waits.end_all();
                 }
+                self.heed_window(now, machine);
                 $($(<super::$module::$Work>::wake(self, now, machine);)?)+
                 $($(super::$other_module::$OtherWork::wake(self, now, machine);)?)+
             }

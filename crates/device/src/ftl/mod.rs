@@ -89,6 +89,9 @@ pub(crate) struct Ftl {
     pub finished: Vec<Finished>,
     /// Whether background work may run in the present window.
     pub background_allowed: bool,
+    /// Whether what is queued for chips in the background then waits too, while the host
+    /// does not need collection.
+    pub holds_queued: bool,
     /// Flash pages that were read after the last power cut, to find the newest copies.
     pub pages_scanned: u32,
 }
@@ -103,6 +106,7 @@ impl Ftl {
             tasks: Tasks::new(layout, index, seed),
             finished: Vec::new(),
             background_allowed: true,
+            holds_queued: false,
             pages_scanned: 0,
         }
     }

@@ -1,12 +1,12 @@
 //! Moves operations from request queues into slots and onto chips.
 
-use flashkeel_engine::{Cause, EventQueue, Ledger, Span, Time};
+use flashkeel_engine::{Cause, EventQueue, Ledger, Time};
 
 use super::chip_log::{ChipLog, Interval};
 use super::held::Held;
 use super::operation::OpState;
 use super::queue::{ChipQueue, Pending};
-use super::{Arbiter, FlashOp, FlashOpId, FlashOps, Signals, Task};
+use super::{ALL_TASKS, Arbiter, FlashOp, FlashOpId, FlashOps, Signals, Task};
 use crate::address::ChipId;
 use crate::flash::{Array, Job, Step, Timing};
 
@@ -30,7 +30,9 @@ pub struct Dispatcher {
     overtakes: bool,
     /// Whether they do so whatever it is, but for operations that are suspended already.
     pub(super) reads_pass_slots: bool,
-    held: Held,
+    pub(super) held: Held,
+    /// Bit set of the tasks of each partition that its window lets issue.
+    pub(super) windows: Vec<u32>,
     arrivals: u64,
     /// Notes what chips do, while somebody wants to see it.
     pub(super) log: Option<Box<ChipLog>>,
@@ -54,6 +56,7 @@ impl Dispatcher {
             depth,
             loads: vec![0; chips as usize],
             held: Held::new(chips as usize, partitions as usize),
+            windows: vec![ALL_TASKS; partitions as usize],
             arrivals: 0,
             log: None,
             #[cfg(test)]
@@ -105,11 +108,12 @@ impl Dispatcher {
     /// the same.
     #[inline(always)]
     fn issue_at_once(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) -> bool {
-        let Dispatcher { queues, operations, array, log, arbiter, depth, .. } = self;
+        let Dispatcher { queues, operations, array, log, arbiter, windows, depth, .. } = self;
         let FlashOp { chip, task, purpose, .. } = operations[id];
         let queue = &mut queues[chip.0 as usize];
         let (mask, partition) = (1 << task as u32, queue.partition);
-        if queue.mask() != 0 || queue.slots_used == *depth || arbiter.open_tasks(partition) & mask == 0 {
+        let open = arbiter.open_tasks(partition) & windows[partition as usize];
+        if queue.mask() != 0 || queue.slots_used == *depth || open & mask == 0 {
             return false;
         }
         #[cfg(test)]
@@ -235,36 +239,6 @@ impl Dispatcher {
         self.array.occupant(chip)
     }
 
-    /// Whether what empties a block is queued for, or running on, a chip: garbage
-    /// collection, or another task that moves what is valid.
-    #[inline]
-    pub fn collects(&self, chip: ChipId) -> bool {
-        let background = &self.queues[chip.0 as usize].background;
-        background.moves + background.erases > 0
-    }
-
-    /// How long background work that is queued for, or running on, a chip will
-    /// occupy it, and the erase that follows where pages of a block are moved.
-    pub fn background_left(&self, now: Time, chip: ChipId) -> Span {
-        let queue = &self.queues[chip.0 as usize];
-        let background = &queue.background;
-        if background.service == Span(0) {
-            return Span(0);
-        }
-        let running = queue.first_slot().map(|first| &self.operations[first]);
-        let worked = match running.filter(|running| running.task.is_background()) {
-            Some(running) if running.state == OpState::Running => {
-                self.array.worked(now, chip).min(running.span)
-            }
-            Some(running) if running.state == OpState::Suspended => {
-                self.array.worked_before(chip).min(running.span)
-            }
-            _ => Span(0),
-        };
-        let erase = if background.moves > 0 { self.array.timing().erase() } else { Span(0) };
-        Span(background.service.0 - worked.0 + erase.0)
-    }
-
     /// From now on notes what chips do in a window of time.
     pub fn watch(&mut self, from: Time, to: Time) {
         self.log = Some(Box::new(ChipLog::new(from, to, self.queues.len())));
@@ -360,7 +334,7 @@ impl Dispatcher {
 
     /// Fills the chip's free slots as far as the policy allows.
     #[inline(always)]
-    fn dispatch(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
+    pub(super) fn dispatch(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
         let queue = &self.queues[chip.0 as usize];
         if queue.mask() != 0 || queue.held != 0 {
             self.dispatch_pending(now, chip, events);
@@ -369,13 +343,15 @@ impl Dispatcher {
 
     #[inline(always)]
     fn dispatch_pending(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
-        let Dispatcher { queues, operations, array, log, arbiter, held, depth, .. } = self;
+        let Dispatcher { queues, operations, array, log, arbiter, windows, held, depth, .. } = self;
         let mut at = At { chip, queue: &mut queues[chip.0 as usize], operations, array, log };
         let partition = at.queue.partition;
+        let window = windows[partition as usize];
         loop {
             let waiting = at.queue.mask();
             let has_room = at.queue.slots_used < *depth;
-            let mask = if waiting != 0 && has_room { waiting & arbiter.open_tasks(partition) } else { 0 };
+            let mask =
+                if waiting != 0 && has_room { waiting & window & arbiter.open_tasks(partition) } else { 0 };
             if mask == 0 {
                 let kept = if has_room { waiting } else { 0 };
                 if std::mem::replace(&mut at.queue.held, kept) != kept {
@@ -406,17 +382,23 @@ impl Dispatcher {
     /// Offers held chips of a chip's partition again where one of these tasks is open: they wait
     /// for tasks that were closed; only one can have opened, and may have used its chance already.
     #[inline(always)]
-    fn retry_opened(&mut self, now: Time, chip: ChipId, opened: u32, events: &mut EventQueue) {
+    pub(super) fn retry_opened(&mut self, now: Time, chip: ChipId, opened: u32, events: &mut EventQueue) {
         let partition = self.queues[chip.0 as usize].partition;
-        if opened != 0 && self.arbiter.open_tasks(partition) & opened != 0 {
+        if opened != 0 && self.open_tasks(partition) & opened != 0 {
             self.retry_held(now, partition, events);
         }
     }
 
-    /// Offers a partition's held chips again, in rotation, after the policy's limits moved.
-    fn retry_held(&mut self, now: Time, partition: u32, events: &mut EventQueue) {
+    /// Bit set of a partition's tasks that may issue at all now.
+    #[inline]
+    pub(super) fn open_tasks(&self, partition: u32) -> u32 {
+        self.arbiter.open_tasks(partition) & self.windows[partition as usize]
+    }
+
+    /// Offers a partition's held chips again, in rotation, after what is open has changed.
+    pub(super) fn retry_held(&mut self, now: Time, partition: u32, events: &mut EventQueue) {
         for mut chips in self.held.in_turn(partition) {
-            while let Some(chip) = self.held.next(chips.clone(), self.arbiter.open_tasks(partition)) {
+            while let Some(chip) = self.held.next(chips.clone(), self.open_tasks(partition)) {
                 self.dispatch(now, ChipId(chip as u32), events);
                 self.held.pass(partition, chip);
                 chips.start = chip + 1;

@@ -4,6 +4,7 @@
 //! the controller. A policy decides whose operation takes a free slot. A
 //! request to a busy chip never blocks one to an idle chip.
 
+mod background;
 mod chip_log;
 mod dispatcher;
 mod express;
@@ -18,6 +19,7 @@ pub(crate) mod tasks;
 pub use chip_log::{Doing, Interval};
 pub use dispatcher::Dispatcher;
 pub use operation::{FlashOp, FlashOpId, FlashOps};
+use policy::ALL_TASKS;
 pub use policy::{Arbiter, SchedulerConfig, Signals};
 pub use purpose::{Activity, Purpose, Task};
 

@@ -286,8 +286,7 @@ impl ChipQueue {
     }
 
     /// The operations in slots, the running one first.
-    #[cfg(test)]
-    pub(super) fn slots(&self, operations: &FlashOps) -> impl Iterator<Item = FlashOpId> {
+    pub(super) fn slots<'a>(&self, operations: &'a FlashOps) -> impl Iterator<Item = FlashOpId> + use<'a> {
         let next = |id: &FlashOpId| Some(FlashOpId(operations[*id].next));
         std::iter::successors(self.first_slot(), next).take(self.slots_used as usize)
     }

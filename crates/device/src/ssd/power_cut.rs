@@ -27,7 +27,7 @@ impl Ssd {
         let (layout, machine) = (&self.layout, &mut self.machine);
         for partition in &mut self.partitions {
             partition.buffer = Ssd::empty_buffer(layout);
-            partition.ftl.background_allowed = true;
+            (partition.ftl.background_allowed, partition.ftl.holds_queued) = (true, false);
         }
         machine.events = EventQueue::new();
         let mut former = std::mem::replace(&mut machine.dispatcher, Ssd::idle_chips(layout, self.seed));

@@ -31,6 +31,7 @@ impl Ssd {
         if let Some(until) = until {
             self.machine.schedule(until, DeviceEvent::Window(set as u32));
         }
+        self.partitions[set].ftl.holds_queued = !allowed;
         self.allow_background(now, set, allowed);
     }
 

@@ -13,8 +13,8 @@ use crate::limits::LONGEST_PERIOD;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Periodic {
-    /// Length of the window without background work. What chips have been given by its
-    /// begin still runs, for some ms.
+    /// Length of the window without background work: what a chip has begun with ends in it,
+    /// and nothing else begins, unless the host has no free block.
     pub deterministic: Span,
     /// Length of the window with it.
     pub non_deterministic: Span,

@@ -140,6 +140,9 @@ impl Gc {
             Gc::note_search(ftl, domain);
             machine.wake_control(now);
         }
+        if !ftl.background_allowed {
+            ftl.heed_window(now, machine);
+        }
         ftl.wake(now, Task::Gc, machine);
     }
 

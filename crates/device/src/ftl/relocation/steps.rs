@@ -36,6 +36,14 @@ impl Ftl {
         self.background_allowed || (mover == Task::Gc && Gc::is_urgent(self))
     }
 
+    /// Sees to it that chips may begin with what is queued in the background if the present
+    /// window lets them, or the host needs collection.
+    pub(in crate::ftl) fn heed_window(&mut self, now: Time, machine: &mut Machine) {
+        let is_allowed = self.background_allowed || !self.holds_queued || Gc::is_urgent(self);
+        let partition = u32::from(self.shape.index);
+        machine.dispatcher.allow_background(now, partition, is_allowed, &mut machine.events);
+    }
+
     /// Whether an operation could be generated, or a victim chosen, now.
     #[inline]
     fn has_work(&self, mover: Task) -> bool {

@@ -17,9 +17,21 @@ const MAGIC: &[u8; 8] = b"FKSTATE2";
 const KEY: usize = 32;
 /// Bytes of files that are read and written at once, where less is asked for.
 const BUFFER: usize = 64 << 10;
-/// Keys of the device that only matter once time passes: preconditioning is
-/// untimed, so devices that differ in these start alike.
-const TIMED_ONLY: &[&str] = &["controller", "host_link", "scheduler", "timing"];
+/// Keys of the device that only matter once time passes, or a request comes:
+/// preconditioning is untimed, so devices that differ in these start alike.
+const TIMED_ONLY: &[&str] = &[
+    "buffer",
+    "controller",
+    "gc.pages_in_flight",
+    "host_link",
+    "power",
+    "read_path",
+    "scheduler",
+    "suspension",
+    "throttle",
+    "timing",
+    "window",
+];
 /// Oldest files go when all together take more than this.
 const LIMIT_BYTES: u64 = 8 << 30;
 /// What a file is called while it is written.
@@ -152,8 +164,10 @@ fn key(config: &DeviceConfig, seed: u64) -> [u8; KEY] {
     hasher.update(&1u32.to_ne_bytes());
     hasher.update(&config.precondition.seed_in(seed).to_le_bytes());
     let mut value = serde_json::to_value(config).expect("a configuration is plain data");
-    if let Some(keys) = value.as_object_mut() {
-        keys.retain(|name, _| !TIMED_ONLY.contains(&name.as_str()));
+    for key in TIMED_ONLY {
+        let (table, key) = key.rsplit_once('.').unwrap_or(("", key));
+        let table = if table.is_empty() { &mut value } else { &mut value[table] };
+        table.as_object_mut().expect("a table").remove(key);
     }
     hasher.update(value.to_string().as_bytes());
     *hasher.finalize().as_bytes()
@@ -226,6 +240,8 @@ impl<R: Read> Read for Summed<R> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     /// A folder of files so many seconds old.
@@ -249,6 +265,68 @@ mod tests {
         left.sort();
         fs::remove_dir_all(folder).unwrap();
         left
+    }
+
+    /// A drive as another has it in one key, if that is a drive.
+    fn with(config: &DeviceConfig, other: &DeviceConfig, key: &str) -> Option<DeviceConfig> {
+        let [mut value, other] = [config, other].map(|it| serde_json::to_value(it).unwrap());
+        let pointer = format!("/{}", key.replace('.', "/"));
+        let (table, name) = pointer.rsplit_once('/').unwrap();
+        let table = value.pointer_mut(table).unwrap().as_object_mut().unwrap();
+        match other.pointer(&pointer) {
+            Some(wanted) => table.insert(name.into(), wanted.clone()),
+            None => table.remove(name),
+        };
+        let config: DeviceConfig = serde_json::from_value(value).unwrap();
+        config.validate().is_ok().then_some(config)
+    }
+
+    #[test]
+    fn drives_of_one_key_have_one_state() {
+        let state = |config: &DeviceConfig| {
+            let mut ssd = Ssd::new(&config.validate().unwrap(), 7);
+            let _ = ssd.precondition(&mut |_| std::ops::ControlFlow::Continue(()));
+            let mut state = Vec::new();
+            ssd.save(&mut state).unwrap();
+            blake3::hash(&state)
+        };
+        fn policy<P: serde::de::DeserializeOwned>(value: serde_json::Value) -> P {
+            serde_json::from_value(value).unwrap()
+        }
+        // With what strangers do not draw.
+        let drives = |numbers: std::ops::Range<u64>| -> Vec<DeviceConfig> {
+            let mut striped = flashkeel_device::stranger(0);
+            striped.geometry = flashkeel_device::GeometryConfig {
+                channels: 4,
+                blocks_per_plane: 300,
+                pages_per_block: 64,
+                ..striped.geometry
+            };
+            striped.partition_bits = Vec::new();
+            striped.allocation = policy(json!("striped"));
+            striped.redundancy = policy(json!("logical"));
+            numbers.map(flashkeel_device::stranger).chain([striped]).collect()
+        };
+        let mut others = drives(100..106);
+        for other in &mut others {
+            other.window = policy(json!("periodic"));
+            other.throttle = policy(json!({ "policy": "static-cap", "rate": "1MB/s" }));
+            other.read_path = policy(json!("gc-tolerant"));
+            other.gc.pages_in_flight = 37;
+            other.controller.slots_per_chip = 3;
+        }
+        let mut tried = std::collections::BTreeSet::new();
+        for (number, config) in drives(0..6).iter().enumerate() {
+            let wanted = state(config);
+            for &name in TIMED_ONLY {
+                let mut others = others.iter().filter_map(|other| with(config, other, name));
+                let Some(other) = others.find(|other| other != config) else { continue };
+                assert_eq!(key(&other, 7), key(config, 7), "drive {number}, {name}");
+                assert_eq!(state(&other), wanted, "drive {number}, {name}");
+                tried.insert(name);
+            }
+        }
+        assert_eq!(tried.len(), TIMED_ONLY.len(), "only {tried:?} were other ones");
     }
 
     #[test]

@@ -71,7 +71,8 @@ impl Layout {
 
     /// Refuses windows that promise more reads than the flash of a set can serve in them.
     pub(crate) fn check_reads(&self) -> Result<(), String> {
-        let Some((reads, window)) = self.policies.window.policy().promised_reads() else { return Ok(()) };
+        let policy = self.policies.window.policy();
+        let (Some(reads), Some(window)) = (policy.promised_reads(), policy.longest()) else { return Ok(()) };
         let most = (self.reads_per_s() as f64 / f64::from(self.partitions) * window.as_secs_f64()) as u64;
         if reads > most {
             return Err(format!(

@@ -183,11 +183,19 @@ fn what_cannot_be_shared_is_refused_with_its_key() {
     let exact = "coordinator={device={ssd={}},share={count=100,demand=\"exact\"}}";
     let in_turn = "[{coordinator={device={mirror={devices=[{ssd={}},{ssd={}}],read=\"window\",\
                    windows={policy=\"alternate\",rest=\"10ms\"}}},share={count=10,message_delay=\"5ms\"}}}]";
-    let refused: [(&[(&str, &str)], &str); 21] = [
+    let refused: [(&[(&str, &str)], &str); 23] = [
         (&[("stack.devices.0.coordinator.share.count", "0")], "share.count: is 0; a window"),
         (
             &[("stack.devices.0.coordinator.share.count", "1000000")],
             "share.count: is 1000000, but in a window of 50ms",
+        ),
+        (
+            &[("device.window", "{ policy = \"commanded\", reads_typical = 299 }")],
+            "share.count: is 300, but the device ends a window after 299 reads",
+        ),
+        (
+            &[("device.window", "{ policy = \"commanded\", time_maximum = \"49ms\" }")],
+            "share.window: is 50ms, but the device ends a window after 49ms",
         ),
         (
             &[("stack.devices.0.coordinator.share.rest", "1ms")],

@@ -49,6 +49,8 @@ pub struct Coordinator {
     since: Option<Time>,
     /// Until when reads were taken into it, if no more are.
     closed: Option<Time>,
+    /// Whether that is because its counts are used up.
+    is_used_up: bool,
     /// How long one is expected to last.
     length: Span,
     /// When hosts hear what they are given in it, if they have not.
@@ -105,6 +107,7 @@ impl Coordinator {
             control: (windows == Windows::Commanded).then(|| Control::new(window, rest)),
             since: None,
             closed: None,
+            is_used_up: false,
             length: window,
             answer_due: None,
             unanswered: VecDeque::new(),
@@ -207,7 +210,7 @@ impl Coordinator {
     /// A deterministic window has begun.
     fn begin(&mut self, now: Time, outbox: &mut Outbox) {
         self.end(now, outbox);
-        self.since = Some(now);
+        (self.since, self.is_used_up) = (Some(now), false);
         self.tails.begin();
         self.tally.began();
         self.counts.begin();
@@ -288,8 +291,8 @@ impl Coordinator {
     fn wind_up(&mut self, now: Time, outbox: &mut Outbox) {
         let Some(control) = &mut self.control else { return };
         if control.is_deterministic() && self.answer_due.is_none() && self.asking.is_empty() {
-            let is_used_up = self.counts.are_used_up(self.top_ups);
-            if is_used_up {
+            self.is_used_up = self.counts.are_used_up(self.top_ups);
+            if self.is_used_up {
                 self.tally.used_up();
                 control.drain();
             }
@@ -437,8 +440,9 @@ impl Stage for Coordinator {
                 self.begin(now, outbox);
             }
             Event::WindowEnded(..) if is_own => {
-                // One that was given up before it began was none.
-                if self.since.is_some() {
+                // One that was given up before it began was none, and one whose counts were
+                // used up was about to end.
+                if self.since.is_some() && !self.is_used_up {
                     self.tally.forced();
                 }
                 if let Some(control) = &mut self.control {

@@ -28,8 +28,8 @@ impl CoordinatorConfig {
         match size {
             _ if self.share.count.is_none() => Ok(Windows::Clock),
             Size { windows: HasWindows::InTurn(_), .. } => Ok(Windows::InTurn),
-            Size { windows: HasWindows::Commanded, sets: 1, .. } => Ok(Windows::Commanded),
-            Size { windows: HasWindows::Commanded, .. } => {
+            Size { windows: HasWindows::Commanded { .. }, sets: 1, .. } => Ok(Windows::Commanded),
+            Size { windows: HasWindows::Commanded { .. }, .. } => {
                 Err("device: it has several NVM sets; put a mirror over them, or leave one".into())
             }
             Size { windows: HasWindows::None, .. } => {
@@ -39,6 +39,23 @@ impl CoordinatorConfig {
                     .into())
             }
         }
+    }
+
+    /// Refuses more than a window of the device gives.
+    fn keeps_to(&self, reads: Option<u64>, longest: Option<Span>) -> Result<(), String> {
+        let (window, _) = self.share.windows();
+        let count = self.share.count.unwrap_or(0);
+        if let Some(reads) = reads.filter(|&reads| count > reads) {
+            return Err(format!(
+                "share.count is {count}, but the device ends a window after {reads} reads (window.reads_typical)"
+            ));
+        }
+        if let Some(longest) = longest.filter(|&longest| window > longest) {
+            return Err(format!(
+                "share.window is {window}, but the device ends a window after {longest} (window.time_maximum)"
+            ));
+        }
+        Ok(())
     }
 
     /// Refuses windows that are over before hosts hear of them.
@@ -78,6 +95,11 @@ impl Build for CoordinatorConfig {
             let (window, rest) = self.share.windows();
             size.has_time_to_erase("share.rest", rest)?;
             self.hears_in_time(window)?;
+        }
+        if let HasWindows::Commanded { reads, longest } = size.windows
+            && windows == Windows::Commanded
+        {
+            self.keeps_to(reads, longest)?;
         }
         if let HasWindows::InTurn(turn) = size.windows
             && windows == Windows::InTurn

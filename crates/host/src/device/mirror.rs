@@ -92,7 +92,8 @@ impl Build for MirrorConfig {
                     Bytes(first * SECTOR_BYTES)
                 ));
             }
-            if self.windows.policy().build().is_some() && size.windows != HasWindows::Commanded {
+            let is_commanded = matches!(size.windows, HasWindows::Commanded { .. });
+            if self.windows.policy().build().is_some() && !is_commanded {
                 return Err(format!(
                     "{key}: windows is {:?}, but its windows cannot be commanded; an SSD's can with window = \
                      \"commanded\", those of any device as {{ windowed = {{ device = … }} }}",

@@ -91,7 +91,12 @@ pub enum HasWindows {
     /// None that anybody is told of.
     None,
     /// Of each NVM set, by command.
-    Commanded,
+    Commanded {
+        /// Reads of 4 KiB that one serves; `None` for any number.
+        reads: Option<u64>,
+        /// How long one may last, if there is a limit.
+        longest: Option<Span>,
+    },
     /// Of one copy after the other, by themselves: it is told when one begins, and no sooner
     /// than after this time comes the next.
     InTurn(Span),

@@ -63,11 +63,13 @@ impl Build for DeviceConfig {
 
     fn check(&self) -> Result<Size, String> {
         let layout = self.validate()?;
-        let obeys = self.window.policy().obeys();
+        let window = self.window.policy();
+        let obeys = window.obeys();
+        let commanded = HasWindows::Commanded { reads: window.promised_reads(), longest: window.longest() };
         Ok(Size {
             memory_bytes: layout.memory_bytes(),
             sets: self.sets,
-            windows: if obeys { HasWindows::Commanded } else { HasWindows::None },
+            windows: if obeys { commanded } else { HasWindows::None },
             erase: obeys.then_some(self.timing.erase),
             reads_per_s: Some(layout.reads_per_s()),
             takes_pages: true,

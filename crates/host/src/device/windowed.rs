@@ -40,7 +40,8 @@ impl Build for WindowedConfig {
                     .into(),
             );
         }
-        Ok(Size { sectors: size.sectors, windows: HasWindows::Commanded, ..Size::over([&size]) })
+        let windows = HasWindows::Commanded { reads: None, longest: Some(self.window.time_maximum) };
+        Ok(Size { sectors: size.sectors, windows, ..Size::over([&size]) })
     }
 
     fn within(&self) -> Vec<(String, &DeviceKind)> {

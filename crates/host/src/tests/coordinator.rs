@@ -47,6 +47,21 @@ fn a_window_that_never_began_was_not_ended_by_its_device() {
     assert_eq!((coordinator.report().windows, coordinator.report().forced), (1, 1));
 }
 
+#[test]
+fn a_window_ends_for_one_reason() {
+    let (mut coordinator, mut outbox) = asked();
+    let data = &mut Arena::new();
+    tell(&mut coordinator, us(0), Event::WindowBegan(0), &mut outbox);
+    for id in 0..40 {
+        let read = request(id, (id % 2) as u16, Operation::Read, id, 1);
+        let _ = coordinator.submit(us(id), &read, data, &mut outbox);
+    }
+    // Its last reads are on their way.
+    tell(&mut coordinator, us(50), Event::WindowEnded(0, WindowEnd::Urgent), &mut outbox);
+    let report = coordinator.report();
+    assert_eq!((report.windows, report.used_up, report.forced), (1, 1, 0));
+}
+
 /// Counts are used up in a quarter of a window, and the last read of it ends a half later.
 #[test]
 fn what_comes_while_a_window_drains_is_no_part_of_what_it_measures() {

@@ -98,8 +98,12 @@ impl Build for Commanded {
         true
     }
 
-    fn promised_reads(&self) -> Option<(u64, Span)> {
-        Some((self.reads_typical?, self.time_maximum?))
+    fn promised_reads(&self) -> Option<u64> {
+        self.reads_typical
+    }
+
+    fn longest(&self) -> Option<Span> {
+        self.time_maximum
     }
 
     fn promised_pages(&self) -> Option<u64> {

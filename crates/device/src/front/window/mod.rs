@@ -52,8 +52,13 @@ pub trait Build {
         false
     }
 
-    /// Reads of 4 KiB that a deterministic window promises to serve in at most such a time.
-    fn promised_reads(&self) -> Option<(u64, Span)> {
+    /// Reads of 4 KiB that a deterministic window promises to serve.
+    fn promised_reads(&self) -> Option<u64> {
+        None
+    }
+
+    /// How long a deterministic window lasts at most.
+    fn longest(&self) -> Option<Span> {
         None
     }
 

@@ -65,7 +65,7 @@ pub fn predict(
     // Before its steady state is made, which may take minutes.
     let model =
         &model.of_drive(target.size()?.sectors).map_err(|why| Error::Input(format!("the model is {why}")))?;
-    let Opened { mut device, mut world, size } = target.open(seed, cache_dir, progress)?;
+    let Opened { mut device, mut world, size } = target.open_for_pages(seed, cache_dir, progress)?;
     let mut sources = open(&config, &mut *device, size.foresees, progress)?;
     let gauges = device.gauge_names();
     let gauges: Vec<&str> = gauges.iter().map(String::as_str).collect();

@@ -23,7 +23,7 @@ pub fn probe(
     limit: Option<Duration>,
     progress: &mut Progress<'_>,
 ) -> Result<Report, Error> {
-    let Opened { mut device, mut world, .. } = target.open(seed, cache_dir, progress)?;
+    let Opened { mut device, mut world, .. } = target.open_for_pages(seed, cache_dir, progress)?;
     if world.is_some() && !target.destroys {
         return Err(Error::Input(
             "a probe overwrites the drive; --destroy lets its data be destroyed".into(),

@@ -51,7 +51,7 @@ pub fn run(
 ) -> Result<Finished, Error> {
     let config = Experiment { seed, ..plan.config.clone() };
     let target = Target { destroys: plan.destroys, ..Target::of(&config) };
-    let Opened { mut device, mut world, size } = target.open(seed, cache_dir, progress)?;
+    let Opened { mut device, mut world, size } = target.open_for_pages(seed, cache_dir, progress)?;
     let mut sources = open(&config, &mut *device, size.foresees, progress)?;
     let gauges = device.gauge_names();
     let gauges: Vec<&str> = gauges.iter().map(String::as_str).collect();

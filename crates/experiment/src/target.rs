@@ -5,6 +5,8 @@ use std::path::Path;
 
 use flashkeel_blockdev::{Access, World};
 use flashkeel_device::DeviceConfig;
+use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, Limits, SECTOR_BYTES};
 use flashkeel_host::StackConfig;
 use flashkeel_host::device::{Build, Device, DeviceKind, Maker, Size, Unmade};
 use serde::{Deserialize, Serialize};
@@ -42,6 +44,19 @@ impl Opened {
     pub fn real(&self) -> Option<RealDrives> {
         Some(RealDrives::of(self.world.clone()?, self.size))
     }
+}
+
+/// Refuses blocks that are larger than a page.
+fn takes_pages(limits: &Limits) -> Result<(), Error> {
+    let block = Bytes(u64::from(limits.block_sectors) * SECTOR_BYTES);
+    if block.0 <= LOGICAL_PAGE_BYTES {
+        return Ok(());
+    }
+    let page = Bytes(LOGICAL_PAGE_BYTES);
+    Err(Error::Input(format!(
+        "the device reads and writes blocks of {block}, larger than {page}; stack.block = \"{page}\" has whole \
+         blocks read and written for parts of them"
+    )))
 }
 
 impl Target {
@@ -110,6 +125,21 @@ impl Target {
         Ok(Opened { device, world, size })
     }
 
+    /// The same for whoever asks for pages of 4 KiB.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open), and if its blocks are larger.
+    pub(crate) fn open_for_pages(
+        &self,
+        seed: u64,
+        cache_dir: Option<&Path>,
+        progress: &mut Progress<'_>,
+    ) -> Result<Opened, Error> {
+        let opened = self.open(seed, cache_dir, progress)?;
+        takes_pages(&opened.device.limits())?;
+        Ok(opened)
+    }
+
     fn build_in(
         &self,
         world: Option<&World>,
@@ -148,5 +178,28 @@ impl Target {
         if !tenants.is_empty() {
             plan.config.stack.get_or_insert_default().tenants = tenants;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashkeel_engine::Durable;
+
+    use super::*;
+
+    #[test]
+    fn blocks_larger_than_a_page_are_refused() {
+        let of = |block_sectors| Limits {
+            sectors: 1 << 20,
+            block_sectors,
+            preferred_sectors: 128,
+            durable: Durable::Flushed,
+        };
+        assert!(takes_pages(&of(1)).is_ok() && takes_pages(&of(8)).is_ok());
+        let error = takes_pages(&of(128)).expect_err("64 KiB").to_string();
+        assert!(
+            error.starts_with("the device reads and writes blocks of 64KiB, larger than 4KiB"),
+            "{error}"
+        );
     }
 }

@@ -152,11 +152,23 @@ fn what_only_matters_in_time_shares_a_steady_state() {
         ("device.controller.slots_per_chip", "2"),
         ("device.host_link", "1GB/s"),
         ("device.scheduler", "fair"),
+        ("device.buffer.size", "2MiB"),
+        ("device.gc.pages_in_flight", "37"),
+        ("device.window", "periodic"),
     ] {
         let plan = &plans(&[set])[1];
         assert_eq!(digest(plan, 1, Some(&cache)), digest(plan, 1, None), "{set:?}");
     }
     assert_eq!(files(&cache).len(), 1);
+}
+
+#[test]
+fn a_run_that_ends_in_its_warm_up_counts_nothing() {
+    let plan = &plans(&[("workload.warm_up", "1h")])[0];
+    let outcome = finish(plan, 1, None).outcome;
+    let counted = ["host_bytes_written", "programmed_bytes", "erases"];
+    assert_eq!(outcome.summary.requests, 0);
+    assert!(counted.iter().all(|name| outcome.device[*name] == 0), "{}", outcome.device);
 }
 
 #[test]

@@ -462,6 +462,10 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
     }
 
     fn finish(mut self) -> (Measurement, Vec<Measurement>) {
+        if self.warm.is_some() {
+            // It has ended within its warm-up, of which nothing counts.
+            self.leaf.start_measuring();
+        }
         for value in self.leaf.final_counters() {
             self.recorder.absorb(value);
         }

@@ -151,7 +151,7 @@ def test_parquet_of_other_columns_is_refused(cli, shell, tmp_path):
     write_parquet(Table.from_pydict({"time": Array([1], DataType.int64())}), path)
     outcome = cli("trace", "convert", path, tmp_path / "o.csv")
     assert outcome.status == 2
-    assert "has no column time_ns; a trace has time_ns, operation, offset, bytes" in outcome.err
+    assert "has no column operation; a trace has time_ns, operation, offset, bytes" in outcome.err
     whole = path.read_bytes()
     piped = shell("trace", "info", "-", stdin="PAR1 and more of it")
     assert piped.status == 2

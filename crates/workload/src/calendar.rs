@@ -1,5 +1,7 @@
 //! Times of a calendar: ISO 8601 and RFC 3339, as `2024-03-01T12:00:00.25Z`.
 
+use crate::text::quote;
+
 /// Days before each month of a year that begins in March, which a leap day ends.
 const DAYS_BEFORE: [u64; 12] = [306, 337, 0, 31, 61, 92, 122, 153, 184, 214, 245, 275];
 
@@ -42,6 +44,15 @@ pub(crate) fn calendar_ns(text: &[u8]) -> Option<u64> {
     const BEFORE_1970: u64 = 719_468;
     let seconds = days.checked_sub(BEFORE_1970)? * 86_400 + hour * 3600 + minute * 60 + second;
     seconds.checked_add_signed(-zone_s)?.checked_mul(1_000_000_000)?.checked_add(part_ns)
+}
+
+/// Why a text is no time of a calendar, which a column of this name, without a unit, has.
+#[cold]
+pub(crate) fn no_calendar_time(text: &[u8], name: &str) -> String {
+    format!(
+        "{} is no time such as 2024-03-01T12:00:00.25; of numbers the name says the unit, as {name}_us",
+        quote(text)
+    )
 }
 
 /// Seconds by which a zone is ahead of UTC.

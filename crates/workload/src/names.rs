@@ -174,6 +174,19 @@ pub(crate) fn unread(names: &[String]) -> Option<String> {
 /// # Errors
 /// A sentence where there are several.
 pub(crate) fn find(names: &[String], wanted: Meaning) -> Result<Option<Column>, String> {
+    match best(names, wanted) {
+        (Some(one), Some(other)) => Err(same(&names[one.at], &names[other.at])),
+        (one, _) => Ok(one),
+    }
+}
+
+/// The sentence about two columns that are the same.
+pub(crate) fn same(one: &str, other: &str) -> String {
+    format!("the columns {one} and {other} say the same")
+}
+
+/// The column that says most plainly that it is this, and another that does so as plainly.
+pub(crate) fn best(names: &[String], wanted: Meaning) -> (Option<Column>, Option<Column>) {
     let is_in_sectors = |name: &String| meaning(name) == Some((Meaning::Offset, Some(SECTOR)));
     let rank = |name: &String, scale: Option<u64>| match scale {
         Some(_) if is_fallback(name) => 2,
@@ -191,25 +204,14 @@ pub(crate) fn find(names: &[String], wanted: Meaning) -> Result<Option<Column>, 
         })
     };
     let mut best = (0..=2).map(of).map(|mut found| (found.next(), found.next()));
-    let pair = best.find(|(first, _)| first.is_some()).unwrap_or((None, None));
-    match pair {
-        (Some(one), Some(other)) => {
-            Err(format!("the columns {} and {} say the same", names[one.at], names[other.at]))
-        }
-        (one, _) => Ok(one),
-    }
+    best.find(|(first, _)| first.is_some()).unwrap_or((None, None))
 }
 
-/// The column that is this; messages call it by the names that are `known`.
-///
-/// # Errors
-/// A sentence where there is none, or several.
-pub(crate) fn needed(names: &[String], wanted: Meaning, known: &[&str]) -> Result<Column, String> {
-    find(names, wanted)?.ok_or_else(|| {
-        let hint = known.iter().find_map(|known| {
-            let near = names.iter().find(|name| !did_you_mean(name, [*known]).is_empty())?;
-            Some(format!("; is that {near:?}?"))
-        });
-        format!("no column {}{}", known.join(" or "), hint.unwrap_or_default())
-    })
+/// The sentence about a column that is not there, which messages call by the names that are `known`.
+pub(crate) fn missing(names: &[String], known: &[&str]) -> String {
+    let hint = known.iter().find_map(|known| {
+        let near = names.iter().find(|name| !did_you_mean(name, [*known]).is_empty())?;
+        Some(format!("; is that {near:?}?"))
+    });
+    format!("no column {}{}", known.join(" or "), hint.unwrap_or_default())
 }

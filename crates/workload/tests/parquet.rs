@@ -3,59 +3,15 @@
 
 mod common;
 
-use std::fs::File;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
+use common::tables::{Cells, table};
 use common::*;
 use flashkeel_workload::trace::DeviceSpaces;
 use flashkeel_workload::{LatencyLogOptions, Trace, WriterName, convert, read_latencies};
-use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::parser::parse_message_type;
 
 const NUMBERS: &str = "REQUIRED INT64 time_ns; REQUIRED INT64 offset; REQUIRED INT64 bytes;";
-
-/// One column of a file.
-enum Cells<'a> {
-    Whole(&'a [i64]),
-    Narrow(&'a [i32]),
-    Words(&'a [&'a str]),
-    /// Whether there is a value, and those that are there.
-    Some(&'a [i16], &'a [i64]),
-}
-
-/// A file of these columns, with the rows of one group.
-fn table(columns: &str, groups: &[&[Cells<'_>]]) -> PathBuf {
-    let path = file("t.parquet", b"");
-    let schema = Arc::new(parse_message_type(&format!("message t {{ {columns} }}")).unwrap());
-    let properties = Arc::new(WriterProperties::builder().build());
-    let mut writer = SerializedFileWriter::new(File::create(&path).unwrap(), schema, properties).unwrap();
-    for cells in groups {
-        let mut group = writer.next_row_group().unwrap();
-        for cells in *cells {
-            let mut column = group.next_column().unwrap().unwrap();
-            match cells {
-                Cells::Whole(values) => column.typed::<Int64Type>().write_batch(values, None, None),
-                Cells::Narrow(values) => column.typed::<Int32Type>().write_batch(values, None, None),
-                Cells::Some(levels, values) => {
-                    column.typed::<Int64Type>().write_batch(values, Some(levels), None)
-                }
-                Cells::Words(words) => {
-                    let words: Vec<ByteArray> = words.iter().map(|word| ByteArray::from(*word)).collect();
-                    column.typed::<ByteArrayType>().write_batch(&words, None, None)
-                }
-            }
-            .unwrap();
-            column.close().unwrap();
-        }
-        group.close().unwrap();
-    }
-    writer.close().unwrap();
-    path
-}
 
 fn to(trace: &Trace, format: &str, out: &Path) {
     let format = WriterName::parse(format).unwrap();
@@ -115,8 +71,9 @@ fn what_is_wrong_names_the_row_and_the_column() {
     let words = |values: &'static [&'static str]| Cells::Words(values);
     let text = "REQUIRED BYTE_ARRAY operation (UTF8);";
     let optional = "OPTIONAL INT64 time_ns; REQUIRED INT64 offset; REQUIRED INT64 bytes;";
-    let cases: [(String, Vec<Cells<'_>>, &str); 7] = [
-        ("REQUIRED INT64 time;".into(), vec![whole(&[1])], "has no column time_ns; a trace has time_ns,"),
+    let cases: [(String, Vec<Cells<'_>>, &str); 8] = [
+        ("REQUIRED INT64 when;".into(), vec![whole(&[1])], "has no column time_ns; a trace has time_ns,"),
+        ("REQUIRED INT64 time;".into(), vec![whole(&[1])], "has no column operation; a trace has time_ns,"),
         (
             format!("REQUIRED DOUBLE length; {NUMBERS} REQUIRED INT64 operation;"),
             vec![],
@@ -241,7 +198,7 @@ fn timestamps_count_in_their_own_unit() {
         ];
         let described = info(&Trace::new(table(&columns, &[&rows]))).unwrap();
         assert_eq!(described.span_ns, 1000 * unit, "{kind}");
-        assert!(described.notes[0].starts_with("time_ns holds timestamps"), "{:?}", described.notes);
+        assert!(described.notes[0].starts_with("a whole one of time_ns is 1"), "{:?}", described.notes);
         let columns = columns.replace(kind, "UINT_64").replace("offset;", &format!("offset ({kind});"));
         let refused = refusal(Trace::new(table(&columns, &[&rows])));
         assert!(refused.contains("it has to hold whole numbers"), "{refused}");

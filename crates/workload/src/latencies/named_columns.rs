@@ -4,17 +4,18 @@
 use flashkeel_engine::Operation;
 
 use super::{LatencyLog, LatencyLogOptions, Served, of_chosen, served};
-use crate::calendar::calendar_ns;
+use crate::calendar::{calendar_ns, no_calendar_time};
 use crate::error::Pulse;
 use crate::input::Input;
-use crate::names::{self, Column, MOST, Meaning, find, header, meaning, needed};
-use crate::readers::{Devices, explain, is_published, named_operation};
+use crate::names::{self, Column, MOST, Meaning, find, header, meaning, missing};
+use crate::readers::{Devices, NamedColumns, explain, is_published, named_operation};
 use crate::text::{Separator, quote, scaled, wrong_number};
 use crate::{Location, Stopped, WorkloadError};
 
 /// Which column is what.
 pub(super) struct Columns {
-    separator: Separator,
+    /// None of a table that is no text.
+    separator: Option<Separator>,
     names: Vec<String>,
     operation: Column,
     offset: Column,
@@ -27,7 +28,7 @@ pub(super) struct Columns {
 
 /// Whether the first line names what is needed.
 pub(super) fn matches(head: &[u8]) -> bool {
-    header(head).is_some_and(|(separator, names)| Columns::of(separator, names).is_ok())
+    header(head).is_some_and(|(separator, names)| Columns::of_text(separator, names).is_ok())
 }
 
 /// What is missing, where the first line names most of what is needed.
@@ -36,13 +37,18 @@ pub(super) fn nearly(head: &[u8]) -> Option<String> {
     // Other formats, too, name the device.
     let is_known = |name: &&String| meaning(name).is_some_and(|(meaning, _)| meaning != Meaning::Device);
     let known = names.iter().filter(is_known).count();
-    Columns::of(separator, names).err().filter(|_| known > 3 && !is_published(head))
+    Columns::of_text(separator, names).err().filter(|_| known > 3 && !is_published(head))
 }
 
 impl Columns {
     /// Those of a table that is no text.
-    pub(super) fn of_rows(names: Vec<String>) -> Result<Columns, String> {
-        Columns::of(Separator::Comma, names)
+    pub(super) fn of_rows(named: &NamedColumns) -> Result<Columns, String> {
+        let columns = Columns::of(None, &named.lower, |wanted| named.time(wanted))?;
+        Ok(Columns { names: named.names.clone(), ..columns })
+    }
+
+    fn of_text(separator: Separator, names: Vec<String>) -> Result<Columns, String> {
+        Columns::of(Some(separator), &names, |wanted| find(&names, wanted))
     }
 
     /// The devices of a log with these columns, none of which has been met.
@@ -50,32 +56,42 @@ impl Columns {
         if self.device.is_some() { Devices::default() } else { Devices::single() }
     }
 
-    fn of(separator: Separator, names: Vec<String>) -> Result<Columns, String> {
-        let find = |wanted| find(&names, wanted);
-        let needed = |wanted, known: &[&str]| needed(&names, wanted, known);
-        let operation = needed(Meaning::Operation, &["operation"])?;
-        let offset = needed(Meaning::Offset, &["offset", "lba"])?;
-        let length = needed(Meaning::Length, &["bytes", "sectors"])?;
-        let submitted = needed(Meaning::Submitted, &["submitted_ns", "submitted_us", "submitted_ms"])?;
-        let (completed, latency) = (find(Meaning::Completed)?, find(Meaning::Latency)?);
+    fn of(
+        separator: Option<Separator>,
+        names: &[String],
+        time: impl Fn(Meaning) -> Result<Option<Column>, String>,
+    ) -> Result<Columns, String> {
+        let needed = |found: Result<Option<Column>, String>, known: &[&str]| {
+            found?.ok_or_else(|| missing(names, known))
+        };
+        let operation = needed(find(names, Meaning::Operation), &["operation"])?;
+        let offset = needed(find(names, Meaning::Offset), &["offset", "lba"])?;
+        let length = needed(find(names, Meaning::Length), &["bytes", "sectors"])?;
+        let known = ["submitted_ns", "submitted_us", "submitted_ms"];
+        let submitted = needed(time(Meaning::Submitted), &known)?;
+        let (completed, latency) = (time(Meaning::Completed)?, time(Meaning::Latency)?);
         if completed.is_none() && latency.is_none() {
             return Err("no column latency_ns or completed_ns (or in _us, _ms, _s): without latencies \
                         nothing can be scored"
                 .into());
         }
-        let device = names::device(&names);
+        let (names, device) = (names.to_vec(), names::device(names));
         Ok(Columns { separator, names, operation, offset, length, submitted, completed, latency, device })
     }
 
     fn refuse(&self, column: Column, why: impl std::fmt::Display) -> String {
-        format!("field {} ({}): {why}", column.at + 1, self.names[column.at])
+        let name = &self.names[column.at];
+        match self.separator {
+            Some(_) => format!("field {} ({name}): {why}", column.at + 1),
+            None => format!("column {name}: {why}"),
+        }
     }
 
     fn number(&self, fields: &[&[u8]; MOST], column: Column) -> Result<u64, String> {
         let text = fields[column.at];
         let Some(scale) = column.scale else {
             return calendar_ns(text)
-                .ok_or_else(|| self.refuse(column, no_calendar_time(text, column, &self.names)));
+                .ok_or_else(|| self.refuse(column, no_calendar_time(text, &self.names[column.at])));
         };
         match scaled(text, scale) {
             Some(Some(value)) => Ok(value),
@@ -87,10 +103,11 @@ impl Columns {
     /// The request of a line, none of what is neither a read nor a write; its device.
     fn parse(&self, line: &[u8], item: u64, devices: &mut Devices) -> Result<Option<(u32, Served)>, String> {
         let mut fields = [&[] as &[u8]; MOST];
-        let count = self.separator.fields(line, &mut fields);
+        let separator = self.separator.expect("lines have one");
+        let count = separator.fields(line, &mut fields);
         if count != self.names.len() {
             let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
-            return Err(wrong_number(line, self.separator, &names, count));
+            return Err(wrong_number(line, separator, &names, count));
         }
         self.request(&fields, item, devices)
     }
@@ -127,16 +144,6 @@ impl Columns {
     }
 }
 
-/// Why a text is no time of a calendar, which a column without a unit has.
-#[cold]
-fn no_calendar_time(text: &[u8], column: Column, names: &[String]) -> String {
-    format!(
-        "{} is no time such as 2024-03-01T12:00:00.25; of numbers the name says the unit, as {}_us",
-        quote(text),
-        names[column.at]
-    )
-}
-
 /// Reads a log of named columns.
 pub(super) fn read(
     mut input: Input,
@@ -145,7 +152,7 @@ pub(super) fn read(
 ) -> Result<LatencyLog, Stopped> {
     let (file, progress) = (input.file.clone(), input.progress());
     let (separator, names) = header(input.head()).expect("it has been recognised");
-    let columns = Columns::of(separator, names).expect("it has been recognised");
+    let columns = Columns::of_text(separator, names).expect("it has been recognised");
     let mut devices = columns.devices();
     let (mut all, mut passed_over, mut is_header) = (Vec::new(), 0, true);
     while let Some((item, line)) = input.line()? {

@@ -3,14 +3,14 @@
 use parquet::errors::ParquetError;
 use parquet::file::reader::FileReader;
 use parquet::record::Field;
-use parquet::schema::types::Type;
+use parquet::schema::types::{Type, TypePtr};
 
 use super::named_columns::Columns;
 use super::{LatencyLog, LatencyLogOptions, of_chosen};
 use crate::error::Pulse;
 use crate::input::Input;
-use crate::names::{MOST, meaning};
-use crate::readers::{ParquetFile, explain_parquet, guard_parquet, open_parquet};
+use crate::names::MOST;
+use crate::readers::{NamedColumns, ParquetFile, explain_parquet, guard_parquet, open_parquet};
 use crate::{Location, Stopped, WorkloadError};
 
 /// Reads a log of rows. Columns of other names are passed over.
@@ -21,9 +21,9 @@ pub(super) fn read(
 ) -> Result<LatencyLog, Stopped> {
     let file = input.file.clone();
     let opened = open_parquet(input)?;
-    let (projection, names) =
+    let (projection, named) =
         known(&opened).map_err(|error| WorkloadError::file(&file, explain_parquet(&error)))?;
-    let columns = Columns::of_rows(names.clone()).map_err(|why| WorkloadError::file(&file, why))?;
+    let columns = Columns::of_rows(&named).map_err(|why| WorkloadError::file(&file, why))?;
     let in_all = opened.metadata().file_metadata().num_rows().max(1) as f64;
     let mut devices = columns.devices();
     let (mut all, mut passed_over, mut item) = (Vec::new(), 0, 0);
@@ -36,16 +36,20 @@ pub(super) fn read(
         item += 1;
         pulse.step(|| item as f64 / in_all)?;
         let refuse = |message| WorkloadError::at(&file, at, message);
-        let texts: Result<Vec<String>, String> =
+        let texts: Result<Vec<Option<String>>, String> =
             row.get_column_iter().map(|(name, field)| text(name, field)).collect();
         let texts = texts.map_err(refuse)?;
         let mut fields = [&[] as &[u8]; MOST];
         for (field, text) in fields.iter_mut().zip(&texts) {
-            *field = text.as_bytes();
+            *field = text.as_deref().unwrap_or_default().as_bytes();
         }
-        match columns.request(&fields, item, &mut devices).map_err(refuse)? {
-            Some(found) => all.push(found),
-            None => passed_over += 1,
+        let found = columns.request(&fields, item, &mut devices);
+        match (found, texts.iter().position(Option::is_none)) {
+            (Ok(None), _) => passed_over += 1,
+            // What is read or written has a value in each.
+            (_, Some(at)) => return Err(refuse(format!("column {} has no value", named.names[at])).into()),
+            (Ok(Some(found)), None) => all.push(found),
+            (Err(why), None) => return Err(refuse(why).into()),
         }
     }
     let (requests, others) = of_chosen(&file, &devices, options, all)?;
@@ -53,32 +57,39 @@ pub(super) fn read(
     Ok(LatencyLog { file, format: "parquet", requests, passed_over, notes: Vec::new() })
 }
 
-/// The columns that have a meaning, and their names in small letters.
-fn known(file: &ParquetFile) -> Result<(Type, Vec<String>), ParquetError> {
-    let root = file.metadata().file_metadata().schema();
-    let is_known = |name: &str| meaning(&name.to_lowercase()).is_some();
-    let kept: Vec<_> =
-        root.get_fields().iter().filter(|it| is_known(it.name())).take(MOST).cloned().collect();
-    let names = kept.iter().map(|column| column.name().to_lowercase()).collect();
-    Ok((Type::group_type_builder(root.name()).with_fields(kept).build()?, names))
+/// The columns that have a meaning.
+fn known(file: &ParquetFile) -> Result<(Type, NamedColumns), ParquetError> {
+    let metadata = file.metadata().file_metadata();
+    let named = |columns: &[TypePtr]| {
+        NamedColumns::new(metadata, columns.iter().map(|column| (column.name().to_owned(), &**column)))
+    };
+    let columns = metadata.schema().get_fields();
+    let all = named(columns);
+    let known = (0..columns.len()).filter(|&at| all.is_known(at)).take(MOST);
+    let kept: Vec<TypePtr> = known.map(|at| columns[at].clone()).collect();
+    let names = named(&kept);
+    Ok((Type::group_type_builder(metadata.schema().name()).with_fields(kept).build()?, names))
 }
 
-/// A value as text of columns has it.
-fn text(name: &str, field: &Field) -> Result<String, String> {
-    Ok(match field {
+/// A value as text of columns has it, if there is one.
+fn text(name: &str, field: &Field) -> Result<Option<String>, String> {
+    Ok(Some(match field {
         Field::Str(text) => text.clone(),
         Field::Bool(is_set) => is_set.to_string(),
         Field::Byte(number) => number.to_string(),
         Field::Short(number) => number.to_string(),
         Field::Int(number) => number.to_string(),
-        Field::Long(number) => number.to_string(),
+        Field::Long(number) | Field::TimestampMillis(number) | Field::TimestampMicros(number) => {
+            number.to_string()
+        }
         Field::UByte(number) => number.to_string(),
         Field::UShort(number) => number.to_string(),
         Field::UInt(number) => number.to_string(),
         Field::ULong(number) => number.to_string(),
-        Field::Float(number) => number.to_string(),
-        Field::Double(number) => number.to_string(),
-        Field::Null => return Err(format!("column {name} has no value")),
+        // Of 0 there is a negative one.
+        Field::Float(number) => (number + 0.0).to_string(),
+        Field::Double(number) => (number + 0.0).to_string(),
+        Field::Null => return Ok(None),
         _ => return Err(format!("column {name} holds neither numbers nor text")),
-    })
+    }))
 }

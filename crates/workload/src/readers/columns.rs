@@ -30,6 +30,10 @@ pub(crate) const COLUMN_NAMES: &str = "time_ns,operation,offset,bytes";
 /// A description of them, for messages.
 pub(super) const EXAMPLE: &str = "time=1,unit=us,offset=3,length=4,op=2";
 
+/// What is wrong where nobody says what a whole one of the times is, and what to do.
+pub(super) const NO_UNIT: &str = "unit is missing: s, ms, us, ns or a span such as 100ns";
+pub(super) const UNIT_REMEDY: &str = "time_unit = \"1us\" says it, as does a name such as time_us";
+
 const KEY: &str = "workload.source.columns";
 const KEYS: [&str; 11] = [
     "time",
@@ -114,7 +118,8 @@ pub(super) fn by_names(head: &[u8]) -> Option<Result<String, String>> {
 }
 
 fn described_by(separator: Separator, names: &[String]) -> Result<String, String> {
-    let needed = |wanted, known: &[&str]| names::needed(names, wanted, known);
+    let needed =
+        |wanted, known: &[&str]| names::find(names, wanted)?.ok_or_else(|| names::missing(names, known));
     let operation = needed(Meaning::Operation, &["operation"])?;
     let offset = needed(Meaning::Offset, &["offset", "lba"])?;
     let length = needed(Meaning::Length, &["bytes", "sectors"])?;
@@ -168,9 +173,8 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
     let table = describe(&text, options.time_unit, input.head()).map_err(|why| match options.columns {
         Some(_) => refuse(why),
         None => {
-            let remedy = "time_unit = \"1us\" says it, as does a name such as time_us";
             let but = shaped(&input.file, input.head()).unwrap_or_default();
-            WorkloadError::at(&input.file, Location::Line(1), format!("{why}; {remedy}{but}"))
+            WorkloadError::at(&input.file, Location::Line(1), format!("{why}; {UNIT_REMEDY}{but}"))
         }
     })?;
     // What somebody has described is read as they say.
@@ -290,7 +294,7 @@ fn describe(text: &str, time_unit: Option<Span>, head: &[u8]) -> Result<Table, S
         latency: None,
     };
     if description.get("unit").is_none() && time_unit.is_none() && !table.is_calendar(head) {
-        return Err("unit is missing: s, ms, us, ns or a span such as 100ns".into());
+        return Err(NO_UNIT.into());
     }
     Ok(table)
 }

@@ -40,7 +40,8 @@ pub(crate) use columns::{COLUMN_NAMES, operation as named_operation};
 pub(crate) use detection::detect;
 pub(crate) use devices::{Devices, SYNTHETIC, says_synthetic};
 pub(crate) use parquet::{
-    File as ParquetFile, explain as explain_parquet, guarded as guard_parquet, open_file as open_parquet,
+    File as ParquetFile, Named as NamedColumns, explain as explain_parquet, guarded as guard_parquet,
+    open_file as open_parquet,
 };
 pub(crate) use table::{Table, explain};
 

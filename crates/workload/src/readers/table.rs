@@ -322,6 +322,9 @@ pub(super) fn unknown_operation(words: &[Word], text: &[u8]) -> String {
 pub(crate) fn explain(text: &[u8], kind: &str) -> String {
     match text {
         [b'-', rest @ ..] if is_whole(rest) => format!("{} is negative", quote(text)),
+        [b'-', rest @ ..] if kind == "number" && scaled(rest, 1).is_some() => {
+            format!("{} is negative", quote(text))
+        }
         _ if is_whole(text) => format!("{} is too large", quote(text)),
         _ if kind == "number" => format!("{} is not a whole number or one with decimals", quote(text)),
         _ => format!("{} is not a {kind}", quote(text)),

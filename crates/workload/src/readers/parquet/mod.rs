@@ -1,6 +1,7 @@
-//! Parquet files, one row a request: `time_ns`, `operation` (`R`, `W`, `T`, `Z` or in
+//! Parquet files, one row a request: `time_ns`, `operation` (`R`, `W`, `T`, `Z`, `F` or in
 //! full), `offset` and `bytes`, `device` where there are several, and `latency_ns`, which a
-//! replay does not use.
+//! replay does not use; or the names that `crate::names` knows. Times are numbers, with decimals or
+//! without, timestamps, durations, or text.
 //!
 //! The columns are read side by side, some thousand rows at a time, so that a
 //! file of any length takes the memory of a few of its pages. Its index stands at
@@ -9,29 +10,29 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use flashkeel_config::did_you_mean;
-use flashkeel_engine::Span;
-use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::FileMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::schema::types::ColumnDescPtr;
 
+use super::columns::{NO_UNIT, UNIT_REMEDY};
 use crate::input::{Compression, Input, Progress};
-use crate::names::{self, Meaning};
+use crate::names::{self, Column, Meaning};
 use crate::readers::{DETECTION_LINES, Devices, Format, Reader, ReaderOptions, Record};
 use crate::text::listed;
 use crate::{Counts, Location, WorkloadError};
 
+mod columns;
+mod durations;
 mod rows;
+mod times;
 
-use rows::{Lane, Rows, Wrong};
+pub(crate) use columns::Named;
+use columns::{Kind, check};
+use rows::{Chosen, Lane, Response, Rows, Wrong};
 
-/// The columns of a trace; all but the last are needed. [`RESPONSE`] may stand beside them.
-pub(crate) const COLUMNS: [&str; 5] = ["time_ns", "operation", "offset", "bytes", "device"];
+/// The columns of a trace as we call them; all but the last are needed.
+const COLUMNS: [&str; 5] = ["time_ns", "operation", "offset", "bytes", "device"];
 const NEEDED: usize = 4;
-const RESPONSE: &str = "latency_ns";
-/// What the columns mean, as far as names say it: those of text are known here, too.
-const MEANINGS: [Meaning; 5] =
-    [Meaning::Submitted, Meaning::Operation, Meaning::Offset, Meaning::Length, Meaning::Device];
 
 pub(super) const FORMAT: Format = Format {
     name: "parquet",
@@ -41,64 +42,12 @@ pub(super) const FORMAT: Format = Format {
 };
 
 fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, WorkloadError> {
-    options.refuse_time_unit(FORMAT.name)?;
     options.refuse_action(FORMAT.name)?;
     let reader = open_file(&input)?;
     let file = input.file.clone();
-    let refuse = |message: String| WorkloadError::file(&file, message);
-    let schema = reader.metadata().file_metadata().schema_descr_ptr();
-    let names: Vec<String> = schema.columns().iter().map(|column| column.path().string()).collect();
-    let lower: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
-    let (mut chosen, mut notes) = (Vec::new(), Vec::from_iter(names::unread(&lower)));
-    let mut time_ns = 1;
-    for (at, (wanted, meaning)) in COLUMNS.into_iter().zip(MEANINGS).enumerate() {
-        let is_also = |index: &usize| match names::meaning(&lower[*index]) {
-            // Of a time the unit is in its name or in its type.
-            Some((Meaning::Submitted, None)) => at == 0 && is_timestamp(&schema.column(*index)),
-            Some((found, scale)) => found == meaning && (at == 0 || scale == Some(1)),
-            None => false,
-        };
-        let index = match meaning {
-            Meaning::Device => names::device(&lower).map(|column| column.at),
-            _ => names.iter().position(|name| name == wanted),
-        };
-        let Some(index) = index
-            .or_else(|| (0..names.len()).filter(is_also).min_by_key(|&at| names::is_fallback(&lower[at])))
-        else {
-            if at >= NEEDED {
-                continue;
-            }
-            let hint = did_you_mean(wanted, names.iter().map(String::as_str));
-            let message = format!(
-                "has no column {wanted}; a trace has {}, and this has {}{hint}",
-                COLUMNS.join(", "),
-                listed(names.iter().map(String::as_str))
-            );
-            return Err(refuse(message));
-        };
-        let column = schema.column(index);
-        check(wanted, &names[index], &column).map_err(refuse)?;
-        if at == 0 {
-            let by_name = names::meaning(&lower[index]).and_then(|(_, scale)| scale);
-            let by_type = unit_ns(&column).filter(|&ns| ns > 1);
-            let name = &names[index];
-            notes.extend(
-                by_type.map(|ns| format!("{name} holds timestamps, a whole one of which is {}", Span(ns))),
-            );
-            time_ns = by_type.or(by_name).unwrap_or(1);
-        }
-        chosen.push((wanted, index, column));
-    }
-    let has_devices = chosen.len() > NEEDED;
-    // A replay does without it: what is none is not there.
-    let response = names
-        .iter()
-        .position(|name| options.responses && name == RESPONSE)
-        .filter(|&index| check(RESPONSE, RESPONSE, &schema.column(index)).is_ok());
-    if let Some(index) = response {
-        chosen.push((RESPONSE, index, schema.column(index)));
-    }
-    let rows_in_all = u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
+    let metadata = reader.metadata().file_metadata();
+    let Choice { chosen, has_devices, response, tick_ns, notes } = Choice::of(&file, metadata, options)?;
+    let rows_in_all = u64::try_from(metadata.num_rows()).unwrap_or(0);
     let devices = if has_devices { Devices::default() } else { Devices::single() };
     Ok(Box::new(Parquet {
         progress: input.progress(),
@@ -114,12 +63,115 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
         read: 0,
         item: 0,
         has_devices,
-        has_responses: response.is_some(),
+        response,
         devices,
         name: String::new(),
-        time_ns,
+        tick_ns,
         notes,
     }))
+}
+
+/// What is read of a file.
+struct Choice {
+    /// The columns that are needed, in the order of [`COLUMNS`], then those that may be there.
+    chosen: Vec<Chosen>,
+    has_devices: bool,
+    /// What the last column says of how long requests took.
+    response: Option<Response>,
+    /// What a tick is of times whose unit neither their name nor their type says.
+    tick_ns: Option<u64>,
+    notes: Vec<String>,
+}
+
+impl Choice {
+    fn of(file: &str, metadata: &FileMetaData, options: &ReaderOptions) -> Result<Choice, WorkloadError> {
+        let refuse = |message: String| WorkloadError::file(file, message);
+        let leaves = metadata.schema_descr().columns();
+        let named = Named::new(metadata, leaves.iter().map(|leaf| (leaf.path().string(), leaf.self_type())));
+        let choose = |column: Column, kind: Kind| -> Result<Chosen, String> {
+            let (name, leaf) = (named.names[column.at].clone(), leaves[column.at].clone());
+            check(kind, &name, &leaf, named.units_ns[column.at])?;
+            Ok(Chosen { name, index: column.at, column: leaf, scale: column.scale })
+        };
+        let needed = |number: usize, found: Result<Option<Column>, String>, kind: Kind| {
+            let as_we_call_it = named.names.iter().position(|name| name == COLUMNS[number]);
+            let column = match as_we_call_it {
+                Some(at) => Column { at, scale: named.units_ns[at].or(Some(1)) },
+                None => {
+                    found.map_err(refuse)?.ok_or_else(|| refuse(missing(COLUMNS[number], &named.names)))?
+                }
+            };
+            choose(column, kind).map_err(refuse)
+        };
+        let find = |meaning| names::find(&named.lower, meaning);
+        let mut chosen = vec![
+            needed(0, named.time(Meaning::Submitted), Kind::Time)?,
+            needed(1, find(Meaning::Operation), Kind::Text)?,
+            needed(2, find(Meaning::Offset), Kind::Whole)?,
+            needed(3, find(Meaning::Length), Kind::Whole)?,
+        ];
+        let mut notes = Vec::from_iter(named.unread());
+        let tick_ns = of_ticks(file, &mut chosen[0], options)?;
+        notes.extend(named.unit_note(chosen[0].index));
+        let device = names::device(&named.lower);
+        if let Some(device) = device {
+            chosen.push(choose(device, Kind::Name).map_err(refuse)?);
+        }
+        let mut response = None;
+        // As of text, times say more than what was made of them; a replay does without either, so that
+        // what cannot be read is left out.
+        let says = [(Meaning::Completed, Response::Completed), (Meaning::Latency, Response::Took)];
+        for (meaning, what) in says.into_iter().filter(|_| options.responses) {
+            let found = named.time(meaning).and_then(|found| {
+                let column = found.map(|column| choose(column, Kind::Time)).transpose()?;
+                match column.filter(|_| response.is_none()) {
+                    Some(column) if column.needs_tick() => Err(format!("column {}: {NO_UNIT}", column.name)),
+                    column => Ok(column),
+                }
+            });
+            match found {
+                Ok(Some(column)) => {
+                    notes.extend(named.unit_note(column.index));
+                    chosen.push(column);
+                    response = Some(what);
+                }
+                Ok(None) => {}
+                Err(why) => notes.push(format!("what requests took is not read: {why}")),
+            }
+        }
+        Ok(Choice { chosen, has_devices: device.is_some(), response, tick_ns, notes })
+    }
+}
+
+/// Sets what a whole one of the times is where neither their name nor their type says it; gives
+/// what was set.
+fn of_ticks(file: &str, time: &mut Chosen, options: &ReaderOptions) -> Result<Option<u64>, WorkloadError> {
+    match options.time_unit {
+        Some(_) if time.scale.is_some() => {
+            let message = format!("the column {} says what its unit is; give no other", time.name);
+            Err(WorkloadError::key("workload.source.time_unit", message))
+        }
+        Some(_) => {
+            time.scale = Some(options.tick_ns(1)?);
+            Ok(time.scale)
+        }
+        None if time.needs_tick() => {
+            let message = format!("column {}: {NO_UNIT}; {UNIT_REMEDY}", time.name);
+            Err(WorkloadError::file(file, message))
+        }
+        None => Ok(None),
+    }
+}
+
+/// The sentence about a column that is not there.
+fn missing(wanted: &str, names: &[String]) -> String {
+    let names = || names.iter().map(String::as_str);
+    let hint = did_you_mean(wanted, names());
+    format!(
+        "has no column {wanted}; a trace has {}, and this has {}{hint}",
+        COLUMNS.join(", "),
+        listed(names())
+    )
 }
 
 /// A file whose index has been read.
@@ -138,60 +190,6 @@ pub(crate) fn open_file(input: &Input) -> Result<File, WorkloadError> {
         check_places(&reader, length).map(|()| reader)
     })
     .map_err(|error| refuse(explain(&error)))
-}
-
-/// What a whole number in a column is: that many ns of a timestamp, 1 of a plain
-/// number; none where it means something else, such as a date.
-fn unit_ns(column: &ColumnDescPtr) -> Option<u64> {
-    match (column.logical_type_ref(), column.converted_type()) {
-        (Some(LogicalType::Timestamp(timestamp)), _) => Some(match timestamp.unit {
-            TimeUnit::MILLIS => 1_000_000,
-            TimeUnit::MICROS => 1_000,
-            TimeUnit::NANOS => 1,
-        }),
-        (None, ConvertedType::TIMESTAMP_MILLIS) => Some(1_000_000),
-        (None, ConvertedType::TIMESTAMP_MICROS) => Some(1_000),
-        (Some(LogicalType::Integer(_)), _) => Some(1),
-        (None, ConvertedType::DATE | ConvertedType::DECIMAL) => None,
-        (None, ConvertedType::TIME_MILLIS | ConvertedType::TIME_MICROS) => None,
-        (None, _) => Some(1),
-        _ => None,
-    }
-}
-
-/// Whether the type of a column says which unit its times have.
-fn is_timestamp(column: &ColumnDescPtr) -> bool {
-    matches!(column.logical_type_ref(), Some(LogicalType::Timestamp(_)))
-        || matches!(
-            column.converted_type(),
-            ConvertedType::TIMESTAMP_MILLIS | ConvertedType::TIMESTAMP_MICROS
-        )
-}
-
-/// Refuses a column of a type that it cannot have.
-fn check(wanted: &str, name: &str, column: &ColumnDescPtr) -> Result<(), String> {
-    if column.max_rep_level() > 0 {
-        return Err(format!("column {name} is nested; it has to have one value in a row"));
-    }
-    let physical = column.physical_type();
-    let is_right = match wanted {
-        "operation" => physical == Type::BYTE_ARRAY,
-        "device" => matches!(physical, Type::BYTE_ARRAY | Type::INT32 | Type::INT64),
-        _ => matches!(physical, Type::INT32 | Type::INT64),
-    };
-    let needed = if wanted == "operation" { "text" } else { "whole numbers" };
-    let is_meant = match unit_ns(column) {
-        Some(unit_ns) => unit_ns == 1 || wanted == "time_ns",
-        None => physical == Type::BYTE_ARRAY,
-    };
-    if is_right && !is_meant {
-        let meant = match column.logical_type_ref() {
-            Some(meant) => format!("{meant:?}"),
-            None => column.converted_type().to_string(),
-        };
-        return Err(format!("column {name} holds {meant}; it has to hold whole numbers"));
-    }
-    is_right.then_some(()).ok_or_else(|| format!("column {name} holds {physical}; it has to hold {needed}"))
 }
 
 /// Refuses an index that points out of the file, which the library takes for granted.
@@ -230,8 +228,8 @@ pub(crate) fn explain(error: &ParquetError) -> String {
 struct Parquet {
     file: String,
     reader: File,
-    /// Name, number and description of each column that is read.
-    chosen: Vec<(&'static str, usize, ColumnDescPtr)>,
+    /// Each column that is read.
+    chosen: Vec<Chosen>,
     rows_in_all: u64,
     /// Row groups begun.
     group: usize,
@@ -245,11 +243,11 @@ struct Parquet {
     item: u64,
     progress: Progress,
     has_devices: bool,
-    has_responses: bool,
+    response: Option<Response>,
     devices: Devices,
     name: String,
-    /// What a whole one of the times is.
-    time_ns: u64,
+    /// What a whole one of the times is, where somebody has set it.
+    tick_ns: Option<u64>,
     notes: Vec<String>,
 }
 
@@ -275,12 +273,7 @@ impl Parquet {
                 self.lanes.clear();
                 continue;
             }
-            self.rows.take(
-                &self.lanes,
-                (self.has_devices, self.has_responses),
-                self.time_ns,
-                &mut self.wrong,
-            );
+            self.rows.take(&self.lanes, self.has_devices, self.response, &mut self.wrong);
             (self.at, self.read) = (0, self.wrong.first().map_or(filled, |(row, _)| *row));
             if self.read > 0 {
                 return Ok(true);
@@ -304,9 +297,7 @@ impl Parquet {
 
     fn begin_group(&self) -> Result<Vec<Lane>, ParquetError> {
         let group = self.reader.get_row_group(self.group)?;
-        let lane = |&(name, index, ref column): &(&'static str, usize, ColumnDescPtr)| {
-            Ok(Lane::new(name, column, group.get_column_reader(index)?))
-        };
+        let lane = |chosen: &Chosen| Ok(Lane::new(chosen, group.get_column_reader(chosen.index)?));
         self.chosen.iter().map(lane).collect()
     }
 
@@ -322,7 +313,11 @@ impl Parquet {
             }
         };
         device.map_err(|why| {
-            WorkloadError::at(&self.file, Location::Row(self.item + 1), format!("column device: {why}"))
+            WorkloadError::at(
+                &self.file,
+                Location::Row(self.item + 1),
+                format!("column {}: {why}", self.chosen[NEEDED].name),
+            )
         })
     }
 }
@@ -341,7 +336,7 @@ impl Reader for Parquet {
             operation: rows.operation[at],
             offset: rows.offset[at],
             bytes: rows.bytes[at],
-            response_ns: if self.has_responses { rows.response_ns[at] } else { 0 },
+            response_ns: if self.response.is_some() { rows.response_ns[at] } else { 0 },
         };
         if self.has_devices {
             next.device = self.device()?;
@@ -356,11 +351,15 @@ impl Reader for Parquet {
     }
 
     fn has_responses(&self) -> bool {
-        self.has_responses
+        self.response.is_some()
     }
 
     fn place(&self, item: u64) -> Location {
         Location::Row(item)
+    }
+
+    fn tick_ns(&self) -> Option<u64> {
+        self.tick_ns
     }
 
     fn notes(&self) -> Vec<String> {

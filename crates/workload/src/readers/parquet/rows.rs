@@ -7,14 +7,43 @@ use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescPtr;
 
+use super::times::{decimal_ns, text_ns};
 use crate::readers::named_operation;
 
 /// Rows that are read at a time.
 const BATCH: usize = 4096;
+const TOO_LATE: &str = "too large for a time in nanoseconds";
+const TOO_FAR: &str = "beyond any 64-bit address";
+
+/// A column that is read.
+pub(super) struct Chosen {
+    /// As the file has it.
+    pub name: String,
+    pub index: usize,
+    pub column: ColumnDescPtr,
+    /// Nanoseconds or bytes of a whole one; none of times whose unit neither name nor type says.
+    pub scale: Option<u64>,
+}
+
+impl Chosen {
+    /// Whether it has numbers and nothing says what a whole one is; text may be of a calendar.
+    pub fn needs_tick(&self) -> bool {
+        self.scale.is_none() && self.column.physical_type() != Type::BYTE_ARRAY
+    }
+}
+
+/// What a column says of how long a request took.
+#[derive(Clone, Copy)]
+pub(super) enum Response {
+    Took,
+    /// When it completed.
+    Completed,
+}
 
 /// One column of the row group that is being read.
 pub(super) struct Lane {
-    name: &'static str,
+    name: String,
+    scale: Option<u64>,
     reader: ColumnReader,
     is_unsigned: bool,
     /// Level of a value that is there.
@@ -26,23 +55,28 @@ pub(super) struct Lane {
 enum Values {
     Narrow(Vec<i32>),
     Whole(Vec<i64>),
+    Single(Vec<f32>),
+    Double(Vec<f64>),
     Words(Vec<ByteArray>),
 }
 
 impl Lane {
-    pub fn new(name: &'static str, column: &ColumnDescPtr, reader: ColumnReader) -> Lane {
-        let values = match column.physical_type() {
+    pub fn new(chosen: &Chosen, reader: ColumnReader) -> Lane {
+        let values = match chosen.column.physical_type() {
             Type::BYTE_ARRAY => Values::Words(Vec::new()),
             Type::INT32 => Values::Narrow(Vec::new()),
+            Type::FLOAT => Values::Single(Vec::new()),
+            Type::DOUBLE => Values::Double(Vec::new()),
             _ => Values::Whole(Vec::new()),
         };
         let unsigned =
             [ConvertedType::UINT_8, ConvertedType::UINT_16, ConvertedType::UINT_32, ConvertedType::UINT_64];
         Lane {
-            name,
+            name: chosen.name.clone(),
+            scale: chosen.scale,
             reader,
-            is_unsigned: unsigned.contains(&column.converted_type()),
-            present: column.max_def_level(),
+            is_unsigned: unsigned.contains(&chosen.column.converted_type()),
+            present: chosen.column.max_def_level(),
             levels: Vec::new(),
             values,
         }
@@ -50,16 +84,22 @@ impl Lane {
 
     /// Reads the next rows; gives how many.
     pub fn fill(&mut self) -> Result<usize, ParquetError> {
-        let levels = &mut self.levels;
+        let (levels, present) = (&mut self.levels, self.present);
         match (&mut self.reader, &mut self.values) {
             (ColumnReader::Int64ColumnReader(reader), Values::Whole(values)) => {
-                read(reader, levels, self.present, values)
+                read(reader, levels, present, values)
             }
             (ColumnReader::Int32ColumnReader(reader), Values::Narrow(values)) => {
-                read(reader, levels, self.present, values)
+                read(reader, levels, present, values)
+            }
+            (ColumnReader::FloatColumnReader(reader), Values::Single(values)) => {
+                read(reader, levels, present, values)
+            }
+            (ColumnReader::DoubleColumnReader(reader), Values::Double(values)) => {
+                read(reader, levels, present, values)
             }
             (ColumnReader::ByteArrayColumnReader(reader), Values::Words(values)) => {
-                read(reader, levels, self.present, values)
+                read(reader, levels, present, values)
             }
             _ => Err(ParquetError::General(format!("column {} changes its type", self.name))),
         }
@@ -78,9 +118,9 @@ impl Lane {
         }
     }
 
-    /// Puts what was read into `numbers`. The first that is needed and is none, or below 0, is wrong.
-    fn numbers(&self, numbers: &mut Vec<u64>, is_needed: impl Fn(usize) -> bool, wrong: &mut Wrong) {
-        self.need(&is_needed, wrong);
+    /// Puts what was read into `numbers`, 0 where there is none. The first below 0 of those that count
+    /// is wrong.
+    fn numbers(&self, numbers: &mut Vec<u64>, counts: impl Fn(usize) -> bool, wrong: &mut Wrong) {
         numbers.clear();
         match &self.values {
             Values::Whole(values) => numbers.extend(values.iter().map(|value| *value as u64)),
@@ -88,13 +128,88 @@ impl Lane {
                 numbers.extend(values.iter().map(|value| u64::from(*value as u32)));
             }
             Values::Narrow(values) => numbers.extend(values.iter().map(|value| i64::from(*value) as u64)),
-            Values::Words(_) => unreachable!("its type was checked"),
+            _ => unreachable!("its type was checked"),
         }
-        let is_below = |&row: &usize| (numbers[row] as i64) < 0 && is_needed(row);
+        let is_below = |&row: &usize| (numbers[row] as i64) < 0 && counts(row);
         if !self.is_unsigned
             && let Some(row) = (0..numbers.len()).find(is_below)
         {
             wrong.note(row, || format!("column {}: {} is negative", self.name, numbers[row] as i64));
+        }
+    }
+
+    /// Makes numbers that were read bytes or nanoseconds. The first that 64 bits do not hold is
+    /// wrong.
+    fn scale(&self, numbers: &mut [u64], beyond: &str, wrong: &mut Wrong) {
+        let scale = self.scale.unwrap_or(1);
+        if scale == 1 {
+            return;
+        }
+        for (row, number) in numbers.iter_mut().enumerate() {
+            let Some(scaled) = number.checked_mul(scale) else {
+                wrong.note(row, || format!("column {}: {number} is {beyond}", self.name));
+                return;
+            };
+            *number = scaled;
+        }
+    }
+
+    /// Puts the times that were read into `times`, in nanoseconds, 0 where there is none. The first
+    /// that is no time is wrong.
+    fn times(&self, times: &mut Vec<u64>, wrong: &mut Wrong) {
+        let (mut text, unit_ns) = (String::new(), self.scale.unwrap_or(1));
+        match &self.values {
+            Values::Whole(_) | Values::Narrow(_) => {
+                self.numbers(times, |_| true, wrong);
+                self.scale(times, TOO_LATE, wrong);
+            }
+            Values::Single(values) => {
+                self.convert(values, times, wrong, |value| decimal_ns(*value, unit_ns, &mut text));
+            }
+            Values::Double(values) => {
+                self.convert(values, times, wrong, |value| decimal_ns(*value, unit_ns, &mut text));
+            }
+            Values::Words(words) => {
+                self.convert(words, times, wrong, |word| text_ns(word.data(), self.scale, &self.name));
+            }
+        }
+    }
+
+    /// Puts values into `numbers` as they are converted, up to the first that cannot be.
+    fn convert<T>(
+        &self,
+        values: &[T],
+        numbers: &mut Vec<u64>,
+        wrong: &mut Wrong,
+        mut convert: impl FnMut(&T) -> Result<u64, String>,
+    ) {
+        numbers.clear();
+        for (row, value) in values.iter().enumerate() {
+            let converted = if self.is_missing(row) { Ok(0) } else { convert(value) };
+            match converted {
+                Ok(number) => numbers.push(number),
+                Err(why) => return wrong.note(row, || format!("column {}: {why}", self.name)),
+            }
+        }
+    }
+
+    /// Puts into `took` how long the requests of these times took, 0 where that is not known. The
+    /// first that is no time is wrong.
+    fn responses(&self, response: Response, times_ns: &[u64], took: &mut Vec<u64>, wrong: &mut Wrong) {
+        self.times(took, wrong);
+        let Response::Completed = response else { return };
+        for (row, (took, time_ns)) in took.iter_mut().zip(times_ns).enumerate() {
+            if self.is_missing(row) {
+                continue;
+            }
+            let Some(took_ns) = took.checked_sub(*time_ns) else {
+                let early_ns = time_ns - *took;
+                wrong.note(row, || {
+                    format!("column {}: the completion is {early_ns} ns before its submission", self.name)
+                });
+                return;
+            };
+            *took = took_ns;
         }
     }
 
@@ -116,12 +231,9 @@ impl Lane {
             operations.push(match word.data() {
                 b"R" => Operation::Read,
                 b"W" => Operation::Write,
-                other => match named_operation(self.name, other) {
+                other => match named_operation(&self.name, other) {
                     Ok(operation) => operation,
-                    Err(why) => {
-                        wrong.note(operations.len(), || format!("column operation: {why}"));
-                        return;
-                    }
+                    Err(why) => return wrong.note(row, || format!("column {}: {why}", self.name)),
                 },
             });
         }
@@ -186,54 +298,43 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Takes what the lanes have read. A whole one of the times is `unit_ns`.
-    pub fn take(
-        &mut self,
-        lanes: &[Lane],
-        (has_devices, has_responses): (bool, bool),
-        unit_ns: u64,
-        wrong: &mut Wrong,
-    ) {
+    /// Takes what the lanes have read; the last says what requests took, if any does.
+    pub fn take(&mut self, lanes: &[Lane], has_devices: bool, response: Option<Response>, wrong: &mut Wrong) {
         let [time, operation, offset, bytes, others @ ..] = lanes else { unreachable!("four are needed") };
-        let device = others.first().filter(|_| has_devices);
-        let response = others.last().filter(|_| has_responses);
         operation.operations(&mut self.operation, wrong);
         let operations = &self.operation;
         let has_range = |row: usize| operations.get(row) != Some(&Operation::Flush);
-        time.numbers(&mut self.time_ns, |_| true, wrong);
-        offset.numbers(&mut self.offset, has_range, wrong);
-        bytes.numbers(&mut self.bytes, has_range, wrong);
+        time.need(|_| true, wrong);
+        time.times(&mut self.time_ns, wrong);
+        for (lane, numbers) in [(offset, &mut self.offset), (bytes, &mut self.bytes)] {
+            lane.need(has_range, wrong);
+            lane.numbers(numbers, has_range, wrong);
+        }
         for row in (0..operations.len()).filter(|row| !has_range(*row)) {
             // A flush has no address: what stands there is not looked at, as in text.
             self.offset[row] = 0;
             let length = std::mem::take(&mut self.bytes[row]);
             if length != 0 {
-                wrong.note(row, || format!("column bytes: {length} is no length of a flush, which has none"));
+                let name = &bytes.name;
+                wrong
+                    .note(row, || format!("column {name}: {length} is no length of a flush, which has none"));
             }
         }
-        if unit_ns > 1 {
-            for (row, time) in self.time_ns.iter_mut().enumerate() {
-                let Some(time_ns) = time.checked_mul(unit_ns) else {
-                    wrong.note(row, || {
-                        format!("column time_ns: {time} is too large for a time in nanoseconds")
-                    });
-                    break;
-                };
-                *time = time_ns;
-            }
-        }
+        offset.scale(&mut self.offset, TOO_FAR, wrong);
+        bytes.scale(&mut self.bytes, TOO_FAR, wrong);
         let mut ranges = self.offset.iter().zip(&self.bytes);
         if let Some(row) = ranges.position(|(offset, bytes)| offset.checked_add(*bytes).is_none()) {
             let (offset, bytes) = (self.offset[row], self.bytes[row]);
             wrong.note(row, || format!("offset {offset} and bytes {bytes} lie beyond any 64-bit address"));
         }
-        match device {
-            Some(device) if matches!(device.values, Values::Words(_)) => device.need(|_| true, wrong),
-            Some(device) => device.numbers(&mut self.device, |_| true, wrong),
-            None => {}
+        if has_devices && let Some(device) = others.first() {
+            device.need(|_| true, wrong);
+            if !matches!(device.values, Values::Words(_)) {
+                device.numbers(&mut self.device, |_| true, wrong);
+            }
         }
-        if let Some(response) = response {
-            response.numbers(&mut self.response_ns, |_| true, wrong);
+        if let Some((response, lane)) = response.zip(others.last()) {
+            lane.responses(response, &self.time_ns, &mut self.response_ns, wrong);
         }
     }
 }

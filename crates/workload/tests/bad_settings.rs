@@ -38,6 +38,20 @@ fn settings_that_make_no_sense() {
         (Trace { window: window(5, 5), ..trace() }, "workload.source.window: it ends before it begins"),
         (Trace { time_unit: Some(Span(0)), ..trace() }, "workload.source.time_unit: a tick of 0ns"),
         (
+            Trace {
+                time_unit: Some(Span(0)),
+                ..Trace::new(file("t.csv", "time,op,offset,bytes\n5,R,0,4096\n"))
+            },
+            "workload.source.time_unit: a tick of 0ns",
+        ),
+        (
+            Trace {
+                time_unit: Some(Span(1000)),
+                ..Trace::new(file("t.csv", "time_us,op,offset,bytes\n5,R,0,4096\n"))
+            },
+            "workload.source.time_unit: the column of times says by its name what its unit is; give no other",
+        ),
+        (
             Trace { times: Times::Issued, ..trace() },
             "workload.source.times: only etw has times of issue and of completion; this trace is mqsim",
         ),

@@ -159,6 +159,7 @@ fn latency_by_names(names: &[String]) -> Option<Latency> {
 
 fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, WorkloadError> {
     options.refuse_action(FORMAT.name)?;
+    options.tick_ns(1)?;
     let refuse = |why: String| WorkloadError::key(KEY, why);
     let text = match (options.columns.clone(), by_names(input.head())) {
         (Some(text), _) | (None, Some(Ok(text))) => text,
@@ -172,6 +173,10 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
     };
     let table = describe(&text, options.time_unit, input.head()).map_err(|why| match options.columns {
         Some(_) => refuse(why),
+        None if options.time_unit.is_some() => {
+            let message = "the column of times says by its name what its unit is; give no other";
+            WorkloadError::key("workload.source.time_unit", message)
+        }
         None => {
             let but = shaped(&input.file, input.head()).unwrap_or_default();
             WorkloadError::at(&input.file, Location::Line(1), format!("{why}; {UNIT_REMEDY}{but}"))
@@ -273,7 +278,7 @@ fn describe(text: &str, time_unit: Option<Span>, head: &[u8]) -> Result<Table, S
     }
     let tick_ns = match (description.get("unit"), time_unit) {
         (Some(unit), None) => tick_ns(unit)?,
-        (None, Some(Span(1..))) => time_unit.expect("it is some").0,
+        (None, Some(unit)) => unit.as_ns(),
         (Some(_), Some(_)) => return Err("unit and time_unit say the same; give one".into()),
         // Times of a calendar have none.
         _ => 1,

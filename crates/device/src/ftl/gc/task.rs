@@ -369,8 +369,8 @@ impl Gc {
         gc.last_resort.is_some() && gc.domains[domain as usize].fruitless as usize >= round
     }
 
-    /// The block to empty next: the last choice if there was no room for it, or
-    /// else a new one.
+    /// The block to empty next, of those in `range` of `domain`: the last choice if there was no
+    /// room for it, or else a new one.
     fn choose_victim(
         ftl: &mut Ftl,
         domain: u32,
@@ -378,6 +378,8 @@ impl Gc {
         machine: &mut Machine,
     ) -> Option<BlockId> {
         let refused = ftl.tasks.gc.domains[domain as usize].refused.take();
+        let is_asked_for = |block: &BlockId| range.contains(&(block.0 as usize));
+        let refused = refused.filter(is_asked_for);
         if let Some(block) = refused.filter(|&block| ftl.tables.blocks.state(block) == BlockState::Full) {
             return Some(block);
         }

@@ -99,7 +99,7 @@ const SHORTEST_PERIOD: Span = Span::from_us(100);
 struct Mark {
     /// Blocks that had become full by then.
     closes: u32,
-    /// Of blocks that were open: the block, its erases and its pages in the map.
+    /// Of blocks that were open, in their order: the block, its erases and its pages in the map.
     open: Vec<(BlockId, u32, u32)>,
     /// Where pages hold bytes: the newest place in the order of writes,
     sequence: u64,
@@ -179,8 +179,9 @@ impl Checkpoint {
             };
             // Erased since, it is another block.
             let erases = blocks.erase_count(block);
-            let known = mark.open.iter().find(|&&(other, then, _)| (other, then) == (block, erases));
-            let first = known.map_or(0, |&(.., pages)| pages);
+            let known = mark.open.binary_search_by_key(&block, |&(other, ..)| other);
+            let known = known.ok().map(|at| mark.open[at]).filter(|&(_, then, _)| then == erases);
+            let first = known.map_or(0, |(.., pages)| pages);
             Some(tables.shape.page_of(block, first)..tables.shape.page_of(block, last))
         })
     }

@@ -6,10 +6,12 @@ use std::thread::{self, JoinHandle};
 
 use bytes::Bytes;
 use flashkeel_stats::{Column, LogRows, Recorder};
+use flashkeel_workload::Basis;
 use parquet::basic::{Compression, Encoding};
 use parquet::column::writer::{ColumnCloseResult, get_column_writer, get_typed_column_writer};
 use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 use parquet::errors::Result;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
 use parquet::schema::parser::parse_message_type;
@@ -23,8 +25,10 @@ const WORDS: &str = "operation";
 /// The file in the making: a thread encodes rows as they come, so that what is held of the
 /// log is a fraction of what its numbers take.
 pub(crate) struct LogFile {
-    encoder: JoinHandle<Result<Vec<u8>>>,
+    encoder: JoinHandle<Result<File>>,
 }
+
+type File = SerializedFileWriter<Vec<u8>>;
 
 impl LogFile {
     /// A file of the first `max_rows` requests that `recorder` will measure.
@@ -34,9 +38,14 @@ impl LogFile {
         LogFile { encoder: thread::spawn(move || encode(&lots)) }
     }
 
-    /// The file, once the recorder has finished.
-    pub fn end(self) -> Vec<u8> {
-        self.encoder.join().expect("the encoder ends").expect("what is in memory can be written")
+    /// The file, once the recorder has finished, of requests that rest on `basis`.
+    pub fn end(self, basis: Basis) -> Vec<u8> {
+        let file = self.encoder.join().expect("the encoder ends");
+        let whole = file.and_then(|mut file| {
+            file.append_key_value_metadata(KeyValue::new(Basis::KEY.into(), basis.label().to_owned()));
+            file.into_inner()
+        });
+        whole.expect("what is in memory can be written")
     }
 }
 
@@ -45,7 +54,7 @@ type Chunk = (Bytes, ColumnCloseResult);
 
 /// A row group for each lot that is not empty, with the columns of the last lot: it has those
 /// of all others.
-fn encode(lots: &Receiver<LogRows>) -> Result<Vec<u8>> {
+fn encode(lots: &Receiver<LogRows>) -> Result<File> {
     let properties = properties();
     let mut encoded: Vec<(usize, Vec<(String, Chunk)>)> = Vec::new();
     let mut names = Vec::new();
@@ -76,7 +85,7 @@ fn encode(lots: &Receiver<LogRows>) -> Result<Vec<u8>> {
         debug_assert!(chunks.next().is_none(), "the last lot has the columns of all");
         group.close()?;
     }
-    file.into_inner()
+    Ok(file)
 }
 
 fn chunk(name: &str, column: Column, properties: &WriterPropertiesPtr) -> Result<Chunk> {
@@ -149,7 +158,7 @@ mod tests {
             recorder.record(&asked, &Completion { id, time: Time(7), status: Status::Ok, ledger });
         }
         recorder.finish(Time(7), &[]);
-        let file = SerializedFileReader::new(Bytes::from(file.end())).unwrap();
+        let file = SerializedFileReader::new(Bytes::from(file.end(Basis::Synthetic))).unwrap();
         let groups = file.metadata().row_groups();
         assert_eq!(groups.iter().map(|group| group.num_rows()).collect::<Vec<_>>(), [met as i64 - 1, 3]);
         let rows = file.get_row_iter(None).unwrap().map(|row| {

@@ -111,6 +111,7 @@ pub fn run(
     let tenants = tenants.collect();
     // Where any part is generated, the whole is no recorded trace.
     let is_synthetic = sources.iter().any(|source| source.basis() == Basis::Synthetic);
+    let basis = if is_synthetic { Basis::Synthetic } else { Basis::Trace };
     let counts = sources.iter().map(|source| source.counts().clone());
     let outcome = RunOutcome {
         name: plan.name.clone(),
@@ -119,7 +120,7 @@ pub fn run(
         wall_s,
         waf: pooled["waf"].as_f64(),
         erases: pooled["erases"].as_u64().unwrap_or(0),
-        basis: if is_synthetic { Basis::Synthetic } else { Basis::Trace },
+        basis,
         notes,
         version: VERSION.into(),
         preset: plan.preset.clone(),
@@ -137,7 +138,7 @@ pub fn run(
     Ok(Finished {
         outcome,
         series: all.series.columns(),
-        requests: log.map(LogFile::end),
+        requests: log.map(|log| log.end(basis)),
         chips: config.measure.chip_log.as_ref().map(|_| chip_columns(&*device)),
     })
 }

@@ -9,6 +9,7 @@ use std::{
 use bytes::Bytes;
 use flashkeel_device::VictimConfig;
 use flashkeel_experiment::{Error, Finished, RunPlan, explain, merge, resolve, run};
+use flashkeel_workload::Basis;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 use serde_json::{Value, json};
@@ -160,6 +161,21 @@ fn what_only_matters_in_time_shares_a_steady_state() {
         assert_eq!(digest(plan, 1, Some(&cache)), digest(plan, 1, None), "{set:?}");
     }
     assert_eq!(files(&cache).len(), 1);
+}
+
+#[test]
+fn a_request_log_is_a_trace_that_says_what_it_rests_on() {
+    let folder = folder("log_as_trace");
+    let logged =
+        finish(&plans(&[("measure.log_requests", "true"), ("workload.requests", "500")])[0], 1, None);
+    let path = folder.join("requests.parquet");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(&path, logged.requests.unwrap()).unwrap();
+    let source =
+        format!("{{ policy = \"trace\", path = {:?}, reorder = \"1s\" }}", path.display().to_string());
+    let outcome = finish(&plans(&[("workload.source", &source)])[0], 1, None).outcome;
+    fs::remove_dir_all(folder).unwrap();
+    assert_eq!((outcome.summary.requests, outcome.basis), (500, Basis::Synthetic), "{:?}", outcome.notes);
 }
 
 #[test]

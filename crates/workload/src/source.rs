@@ -62,6 +62,19 @@ pub enum Basis {
     Synthetic,
 }
 
+impl Basis {
+    /// Under which a Parquet file says what its requests rest on.
+    pub const KEY: &str = "flashkeel.basis";
+
+    /// What it says there.
+    pub fn label(self) -> &'static str {
+        match self {
+            Basis::Trace => "trace",
+            Basis::Synthetic => "synthetic",
+        }
+    }
+}
+
 /// What became of the requests of an input. A request is counted in `read`
 /// and then in exactly one of `other_device`, `outside_window`, `zero_length`,
 /// `trims_dropped` and `delivered`, unless the workload ends while it waits in

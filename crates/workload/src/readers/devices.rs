@@ -30,8 +30,17 @@ pub(crate) struct Devices {
 impl Devices {
     /// A table of one device without a name of its own.
     pub(crate) fn single() -> Self {
+        Devices::one(b"0")
+    }
+
+    /// A table of the one device of a trace that says elsewhere that it was synthesised.
+    pub(crate) fn synthetic() -> Self {
+        Devices::one(SYNTHETIC.as_bytes())
+    }
+
+    fn one(name: &[u8]) -> Self {
         let mut single = Devices::default();
-        single.index(b"0").expect("a first device is always taken");
+        single.index(name).expect("a first device is always taken");
         single
     }
 

@@ -19,7 +19,7 @@ use crate::input::{Compression, Input, Progress};
 use crate::names::{self, Column, Meaning};
 use crate::readers::{DETECTION_LINES, Devices, Format, Reader, ReaderOptions, Record};
 use crate::text::listed;
-use crate::{Counts, Location, WorkloadError};
+use crate::{Basis, Counts, Location, WorkloadError};
 
 mod columns;
 mod durations;
@@ -48,7 +48,11 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
     let metadata = reader.metadata().file_metadata();
     let Choice { chosen, has_devices, response, tick_ns, notes } = Choice::of(&file, metadata, options)?;
     let rows_in_all = u64::try_from(metadata.num_rows()).unwrap_or(0);
-    let devices = if has_devices { Devices::default() } else { Devices::single() };
+    let devices = match () {
+        () if has_devices => Devices::default(),
+        () if says(metadata, Basis::KEY, Basis::Synthetic.label()) => Devices::synthetic(),
+        () => Devices::single(),
+    };
     Ok(Box::new(Parquet {
         progress: input.progress(),
         file,
@@ -161,6 +165,12 @@ fn of_ticks(file: &str, time: &mut Chosen, options: &ReaderOptions) -> Result<Op
         }
         None => Ok(None),
     }
+}
+
+/// Whether a file has such a value under a key of its own.
+fn says(metadata: &FileMetaData, key: &str, value: &str) -> bool {
+    let all = metadata.key_value_metadata().map(Vec::as_slice).unwrap_or_default();
+    all.iter().any(|entry| entry.key == key && entry.value.as_deref() == Some(value))
 }
 
 /// The sentence about a column that is not there.

@@ -119,7 +119,10 @@ fn checked(false_calls: Option<f64>) -> PyResult<Option<f64>> {
 
 /// Predicts the requests of one drive.
 #[pyclass(module = "flashkeel._core")]
-pub struct Predictor(experiment::DrivePredictor);
+pub struct Predictor(Box<experiment::DrivePredictor>);
+
+// Python gives objects no more alignment than this, whatever they ask for.
+const _: () = assert!(align_of::<Predictor>() <= 16);
 
 #[pymethods]
 impl Predictor {
@@ -127,7 +130,7 @@ impl Predictor {
     #[pyo3(signature = (model_json, model_name, false_calls=None))]
     fn new(model_json: &str, model_name: &str, false_calls: Option<f64>) -> PyResult<Predictor> {
         let model = experiment::parse_model(model_json, model_name).map_err(exception)?;
-        Ok(Predictor(experiment::DrivePredictor::new(&model, checked(false_calls)?)))
+        Ok(Predictor(Box::new(experiment::DrivePredictor::new(&model, checked(false_calls)?))))
     }
 
     /// Expected latency in nanoseconds, how likely it is to be slow, and whether that is called so.

@@ -38,6 +38,10 @@ pub(crate) struct Connection {
     pub(crate) is_behind: bool,
     /// It is to be closed once what is unsent has gone and what is inside has ended.
     pub(crate) is_ending: bool,
+    /// It takes no more answers. What it has asked before counts all the same.
+    is_deaf: bool,
+    /// Nothing more comes of it.
+    is_silent: bool,
     pub(crate) is_gone: bool,
 }
 
@@ -56,6 +60,8 @@ impl Connection {
             due,
             is_behind: false,
             is_ending: false,
+            is_deaf: false,
+            is_silent: false,
             is_gone: false,
         }
     }
@@ -63,13 +69,13 @@ impl Connection {
     /// Reads what has come.
     fn read(&mut self, buffer: &mut [u8]) {
         match self.stream.read(buffer) {
-            Ok(0) => self.is_gone = true,
+            Ok(0) => self.is_silent = true,
             Ok(bytes) => {
                 self.session.receive(&buffer[..bytes]);
                 self.heard = Instant::now();
             }
             Err(error) if is_for_later(&error) => {}
-            Err(_) => self.is_gone = true,
+            Err(_) => self.is_silent = true,
         }
     }
 
@@ -108,20 +114,26 @@ impl Connection {
             let now = clock.now();
             self.due.drain(..).for_each(|due| late.record(Span(now.0.saturating_sub(due.0))));
         }
-        while !self.session.output().is_empty() && !self.is_gone {
+        while !self.session.output().is_empty() && !self.is_deaf {
             match self.stream.write(self.session.output()) {
-                Ok(0) => self.is_gone = true,
+                Ok(0) => self.is_deaf = true,
                 Ok(bytes) => {
                     self.session.sent(bytes);
                     self.owes_since = None;
                 }
                 Err(error) if is_for_later(&error) => break,
-                Err(_) => self.is_gone = true,
+                Err(_) => self.is_deaf = true,
             }
+        }
+        if self.is_deaf {
+            self.session.sent(self.session.output().len());
         }
         let owes = !self.session.output().is_empty();
         self.owes_since = if owes { self.owes_since.or_else(|| Some(Instant::now())) } else { None };
-        let is_over = self.is_ending && self.session.output().is_empty() && self.session.inside() == 0;
+        let is_served = self.session.output().is_empty() && self.session.inside() == 0;
+        // Who has said that he goes is served to the end; who is silent without has asked all that he will.
+        let has_asked = self.is_silent && !self.is_behind && !self.session.has_ask();
+        let is_over = if self.is_ending { is_served } else { has_asked && (is_served || self.is_deaf) };
         if !self.is_heard() {
             // What it says meanwhile stays where it is.
             self.heard = Instant::now();
@@ -138,14 +150,19 @@ impl Connection {
     pub(crate) fn is_ready(&mut self, buffer: &mut [u8]) {
         if self.is_heard() {
             self.read(buffer);
-        } else if self.session.output().is_empty() && !self.is_behind {
-            self.is_gone = true;
+        } else if self.session.output().is_empty() {
+            self.is_deaf = true;
         }
+    }
+
+    /// Whether the system has anything to say of it that is of use.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.is_heard() || !self.is_deaf
     }
 
     /// Whether more may be read of it.
     pub(crate) fn is_heard(&self) -> bool {
-        !self.is_ending && !self.is_behind && self.has_room() && self.session.wants_more()
+        !self.is_ending && !self.is_silent && !self.is_behind && self.has_room() && self.session.wants_more()
     }
 }
 
@@ -203,8 +220,24 @@ mod tests {
         /// Takes what is asked, and tells of how much.
         fn ask(&mut self) -> usize {
             let mut asked = 0;
-            while let Ok(Some(_)) = self.server.next_ask() {
-                asked += 1;
+            loop {
+                match self.server.next_ask() {
+                    Ok(Some(_)) => asked += 1,
+                    Ok(None) => return asked,
+                    Err(_) => {
+                        self.server.is_ending = true;
+                        return asked;
+                    }
+                }
+            }
+        }
+
+        /// Hears it as long as there is room; tells of how much is asked.
+        fn hear(&mut self) -> usize {
+            let mut asked = 0;
+            while self.server.is_heard() {
+                self.server.is_ready(&mut [0; 4096]);
+                asked += self.ask();
             }
             asked
         }
@@ -315,11 +348,49 @@ mod tests {
         assert!(talk.server.is_heard() && !talk.server.is_gone);
     }
 
-    #[test]
-    fn who_hangs_up_while_he_is_not_heard_is_gone() {
+    /// Hangs up after so many flushes.
+    fn left(flushes: usize, says_so: bool) -> Talk {
         let mut talk = Talk::open();
-        (0..1024).for_each(|_| talk.say(&request(command::FLUSH, 0)));
+        let mut said: Vec<u8> = (0..flushes).flat_map(|_| request(command::FLUSH, 0)).collect();
+        if says_so {
+            said.extend(request(command::DISCONNECT, 0));
+        }
+        talk.client.write_all(&said).expect("it is said");
+        talk.client.shutdown(std::net::Shutdown::Both).expect("it is connected");
+        talk.hear();
+        talk
+    }
+
+    #[test]
+    fn who_hangs_up_is_gone_once_all_that_he_asked_is_taken() {
+        let mut talk = left(2_000, false);
+        assert_eq!(talk.server.session.inside(), 1024);
         talk.server.is_ready(&mut [0; 4096]);
+        assert!(!talk.server.is_watched(), "of whom there is nothing to hear for now");
+        talk.turn();
+        assert!(!talk.server.is_gone);
+        for _ in 0..1_000 {
+            talk.server.put(1, None, Answer::Done);
+        }
+        let asked = talk.ask();
+        talk.turn();
+        assert!(talk.server.is_heard() && !talk.server.is_gone, "there may be more");
+        assert_eq!(asked + talk.hear(), 976);
+        talk.turn();
+        assert!(talk.server.is_gone);
+    }
+
+    #[test]
+    fn who_says_that_he_goes_stays_until_all_that_he_asked_is_served() {
+        let mut talk = left(3, true);
+        talk.server.is_ready(&mut [0; 4096]);
+        for left in (0..3).rev() {
+            talk.turn();
+            assert!(!talk.server.is_gone && talk.server.session.output().is_empty());
+            talk.server.put(1, None, Answer::Done);
+            assert_eq!(talk.server.session.inside(), left);
+        }
+        talk.turn();
         assert!(talk.server.is_gone);
     }
 

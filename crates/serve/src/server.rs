@@ -384,7 +384,8 @@ fn run<L: Leaf>(
         {
             let _ = rustix::io::read(outside, &mut [0; 8]);
         }
-        for (client, _) in clients.all.iter_mut().zip(&ready[3..]).filter(|(_, is_ready)| **is_ready) {
+        let watched = clients.all.iter_mut().filter(|client| client.is_watched());
+        for (client, _) in watched.zip(&ready[3..]).filter(|(_, is_ready)| **is_ready) {
             client.is_ready(&mut buffer);
         }
         clients.advance(drive, clock)?;
@@ -455,9 +456,8 @@ fn wait(server: &Server, clients: &Clients, sleeps: Duration, sleep: &mut Sleep)
             if server.outside.is_some() { PollFlags::IN } else { PollFlags::empty() },
         ),
     ];
-    watched.extend(
-        clients.all.iter().map(|client| PollFd::from_borrowed_fd(client.stream.as_fd(), flags(client))),
-    );
+    let each = clients.all.iter().filter(|client| client.is_watched());
+    watched.extend(each.map(|client| PollFd::from_borrowed_fd(client.stream.as_fd(), flags(client))));
     let timeout = Timespec { tv_sec: sleeps.as_secs() as i64, tv_nsec: i64::from(sleeps.subsec_nanos()) };
     let begun = Instant::now();
     match poll(&mut watched, Some(&timeout)) {

@@ -137,6 +137,13 @@ struct Header {
     length: u32,
 }
 
+impl Header {
+    /// Bytes that come behind it.
+    fn carried(&self) -> usize {
+        if self.command == wire::command::WRITE { self.length as usize } else { 0 }
+    }
+}
+
 impl Session {
     /// A client has connected: the greeting is to go.
     pub fn new(export: Export) -> Session {
@@ -183,6 +190,15 @@ impl Session {
         self.is_open() && self.inside < MOST_INSIDE && self.taken < self.input.len()
     }
 
+    /// Whether a whole request has come and has not been taken.
+    pub fn has_ask(&self) -> bool {
+        let input = &self.input[self.taken..];
+        let is_whole = |header: Header| input.len() - REQUEST_BYTES >= header.carried();
+        self.closed.is_none()
+            && self.is_open()
+            && header(input).is_ok_and(|header| header.is_some_and(is_whole))
+    }
+
     /// Requests that have not been answered.
     pub fn inside(&self) -> usize {
         self.inside
@@ -227,7 +243,7 @@ impl Session {
                 Ok(None) => return Ok(None),
                 Err(closed) => return Err(*self.closed.insert(closed)),
             };
-            let carried = if header.command == wire::command::WRITE { header.length as usize } else { 0 };
+            let carried = header.carried();
             if carried > MOST_BYTES as usize {
                 return Err(*self.closed.insert(Closed::Fault("a write longer than was agreed on")));
             }

@@ -70,7 +70,7 @@ def test_tier_counts_what_the_nvm_got(cli, stack_toml):
 def test_wrong_stack_names_the_key(cli, stack_toml):
     outcome = cli("run", stack_toml, "--set", "stack.volumes.bits=[40]")
     assert outcome.status == 2
-    assert "bit 40 lies beyond the devices" in outcome.err
+    assert "bit 40 repeats after 1024TiB, which no device holds" in outcome.err
 
 
 def test_policies_and_nvm_presets_are_listed(cli):

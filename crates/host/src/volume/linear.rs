@@ -1,7 +1,8 @@
 //! `linear`: one after the other on the devices laid end to end, as a plain
 //! logical volume manager has them.
 
-use flashkeel_engine::Lba;
+use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{Lba, SECTOR_BYTES};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +18,7 @@ impl Build for Linear {
         let all: u64 = devices.iter().sum();
         let sectors = all / volumes as u64 / ALIGNMENT * ALIGNMENT;
         if sectors == 0 {
-            return Err(format!("volumes: {volumes} volumes do not fit on {all} sectors"));
+            return Err(format!("volumes: {volumes} volumes do not fit on {}", Bytes(all * SECTOR_BYTES)));
         }
         Ok(Box::new(EndToEnd { devices: devices.to_vec(), sectors }))
     }

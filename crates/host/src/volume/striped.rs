@@ -1,7 +1,7 @@
 //! `striped`: one after the other on devices that take turns chunk by chunk (RAID 0).
 
-use flashkeel_engine::Lba;
 use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{Lba, SECTOR_BYTES};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,9 +31,10 @@ impl Build for Striped {
         let sectors = all / volumes as u64 / ALIGNMENT * ALIGNMENT;
         if sectors == 0 {
             return Err(format!(
-                "volumes: {volumes} volumes of chunks of {} do not fit on {} devices of {smallest} sectors",
+                "volumes: {volumes} volumes of chunks of {} do not fit on {} devices of {}",
                 self.chunk,
-                devices.len()
+                devices.len(),
+                Bytes(smallest * SECTOR_BYTES)
             ));
         }
         Ok(Box::new(InTurn { devices: devices.len() as u64, chunk, sectors }))

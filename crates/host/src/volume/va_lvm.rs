@@ -3,7 +3,8 @@
 //! volume, so that no two tenants meet in one: LBA' = high bits, number, low
 //! bits.
 
-use flashkeel_engine::Lba;
+use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{Lba, SECTOR_BYTES};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +46,8 @@ impl Build for VaLvm {
             devices.iter().map(|sectors| (sectors & !(period - 1)) >> bits.len()).collect();
         let sectors: u64 = devices.iter().sum();
         if sectors < ALIGNMENT {
-            return Err(format!("volumes.bits: bit {highest} lies beyond the devices"));
+            let whole = Bytes(period * SECTOR_BYTES);
+            return Err(format!("volumes.bits: bit {highest} repeats after {whole}, which no device holds"));
         }
         Ok(Box::new(Interleaved { devices, sectors, bits }))
     }
@@ -121,6 +123,6 @@ mod tests {
         assert!(refusal(&[2], 1).contains("bit 2 of the LBA"));
         assert!(refusal(&[9, 9], 1).ends_with("names a bit twice"));
         assert!(refusal(&[17], 3).contains("enough for 2 volumes; there are 3 tenants"));
-        assert!(refusal(&[30], 2).contains("bit 30 lies beyond the devices"));
+        assert!(refusal(&[30], 2).ends_with("bit 30 repeats after 1TiB, which no device holds"));
     }
 }

@@ -1,6 +1,7 @@
 # Everything runs in .venv, made from any Python 3.11 or later:
 #   make demo    set up, run the demonstration
 #   make test    set up, lint, run every test
+#   make checked   the tests of Python on a core that checks its laws and its arithmetic
 #   make soak    run what takes longer, for a time: make soak TIME=2h
 #   make lint    formatting, clippy, ruff, mypy
 #   make docs    regenerate what documents take from the code
@@ -23,13 +24,19 @@ TIME ?= 10m
 export PROPTEST_RNG_SEED ?= 1
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: demo test soak lint docs site policies wheel readme bench bench-record bench-profiled clean
+.PHONY: demo test checked soak lint docs site policies wheel readme bench bench-record bench-profiled clean
 
 demo: .venv/core.stamp
 	$(BIN)/flashkeel run demo --out out/demo --overwrite
 
 test: lint .venv/core.stamp
 	cargo test --workspace
+	$(BIN)/python -m pytest
+
+# Whoever needs the core next builds it as it was.
+checked: .venv/packages.stamp
+	rm -f .venv/core.stamp
+	PIP_QUIET=1 $(BIN)/maturin develop --profile checked --quiet
 	$(BIN)/python -m pytest
 
 soak: .venv/core.stamp

@@ -18,12 +18,24 @@ impl Dispatcher {
         if std::mem::replace(&mut self.windows[partition as usize], open) == open {
             return;
         }
-        if is_allowed {
-            return self.retry_held(now, partition, events);
-        }
         for chip in self.held.chips_of(partition) {
-            self.empty_slots_of_background(now, ChipId(chip as u32), events);
+            let kept_back = self.queues[chip].pending_in(!FOREGROUND, &self.operations);
+            if is_allowed {
+                self.loads[chip] += kept_back;
+            } else {
+                self.loads[chip] -= kept_back;
+                self.empty_slots_of_background(now, ChipId(chip as u32), events);
+            }
         }
+        if is_allowed {
+            self.retry_held(now, partition, events);
+        }
+    }
+
+    /// Whether the window of a chip lets a task issue.
+    #[inline]
+    pub(super) fn lets(&self, chip: ChipId, task: Task) -> bool {
+        self.windows[self.queues[chip.0 as usize].partition as usize] >> task as u32 & 1 == 1
     }
 
     /// Puts back what is in a chip's slots in the background and has not begun. Map pages
@@ -41,6 +53,7 @@ impl Dispatcher {
             let queue = &mut self.queues[chip.0 as usize];
             queue.leave_slot(&mut self.operations, id);
             queue.insert(&mut self.operations, id);
+            self.loads[chip.0 as usize] -= 1;
             let operation = &mut self.operations[id];
             operation.state = OpState::Pending;
             opened |= self.arbiter.completed(queue.partition, operation.task);

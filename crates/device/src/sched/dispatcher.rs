@@ -20,9 +20,9 @@ pub struct Dispatcher {
     pub(super) queues: Vec<ChipQueue>,
     /// Slots per chip.
     depth: u32,
-    /// Operations pending for, in slots of, and running on each chip: side by side,
-    /// because each program compares those of many chips.
-    loads: Vec<u32>,
+    /// Operations pending for, in slots of, and running on each chip, but for those that its
+    /// window keeps back: side by side, because each program compares those of many chips.
+    pub(super) loads: Vec<u32>,
     /// Operations of the host queued for, in slots of, and running on the
     /// chips of each channel.
     host_loads: Vec<u32>,
@@ -96,6 +96,8 @@ impl Dispatcher {
         let operation = &mut self.operations[id];
         if operation.state == OpState::Arriving {
             operation.state = OpState::Pending;
+            self.loads[chip.0 as usize] -= u32::from(!self.lets(chip, task));
+            let operation = &self.operations[id];
             if operation.tracked {
                 let meter = &self.queues[chip.0 as usize].pending_meter;
                 meter.begin_wait(now, self.operations.ledger_mut(id).waits());
@@ -148,6 +150,10 @@ impl Dispatcher {
         if former.is_background() && !task.is_background() {
             queue.background.remove(span, purpose);
         }
+        if state == OpState::Pending && !self.lets(chip, former) {
+            self.loads[chip.0 as usize] += u32::from(self.lets(chip, task));
+        }
+        let queue = &mut self.queues[chip.0 as usize];
         let mut opened = 0;
         if state == OpState::Slotted {
             queue.leave_slot(&mut self.operations, id);

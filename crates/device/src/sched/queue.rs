@@ -291,6 +291,20 @@ impl ChipQueue {
         std::iter::successors(self.first_slot(), next).take(self.slots_used as usize)
     }
 
+    /// How many operations of a bit set of tasks are pending.
+    pub(super) fn pending_in(&self, tasks: u32, operations: &FlashOps) -> u32 {
+        let of = |task: &Task| {
+            let queue = self.pending[*task as usize];
+            let first = (queue.head != NONE).then_some(FlashOpId(queue.head));
+            std::iter::successors(first, |id| {
+                let next = operations[*id].next;
+                (next != NONE).then_some(FlashOpId(next))
+            })
+            .count() as u32
+        };
+        Task::ALL.iter().filter(|task| (tasks & self.mask) >> **task as u32 & 1 == 1).map(of).sum()
+    }
+
     /// The operation in the first slot, if any.
     #[inline]
     pub(super) fn first_slot(&self) -> Option<FlashOpId> {

@@ -1,6 +1,7 @@
 //! Policies over a small array: who goes first, who gets how much.
 
 mod debit;
+mod windows;
 
 use flashkeel_engine::{Cause, EventQueue, Ledger, Span, Stream, Time};
 

@@ -102,6 +102,16 @@ pub fn run(
              the footprint: capacity = \"5%\""
         )
     }));
+    let coordinators = report.get("coordinators").and_then(Value::as_object).into_iter().flatten();
+    notes.extend(coordinators.filter_map(|(number, coordinator)| {
+        let [windows, forced] = ["windows", "forced"].map(|key| coordinator[key].as_u64().unwrap_or(0));
+        (2 * forced > windows).then(|| {
+            format!(
+                "the device ended {forced} of {windows} deterministic windows of coordinator {number}: what it \
+                 promises was used up, or collection could not wait"
+            )
+        })
+    }));
     let tenants = names.iter().zip(each).zip(&sources).map(|((tenant, measured), source)| TenantOutcome {
         name: tenant.name.clone(),
         summary: measured.summary,

@@ -177,21 +177,29 @@ fn beyond_their_counts_hosts_read_the_copy_that_does_its_background_work() {
 }
 
 #[test]
+fn it_is_noted_where_the_device_gives_less_than_is_shared_out() {
+    let notes = |reads: u64| {
+        let window = format!("{{ policy = \"commanded\", reads_typical = {reads} }}");
+        let plan = plans(&[("device.window", &window)]).unwrap_or_else(|error| panic!("{error}"));
+        let finished = run(&plan, 1, None, &mut |_, _| ControlFlow::Continue(())).expect("it runs");
+        finished.outcome.notes.join(" ")
+    };
+    assert!(notes(20).contains("deterministic windows of coordinator 0: what it promises was used up"));
+    assert!(!notes(300).contains("deterministic windows"));
+}
+
+#[test]
 fn what_cannot_be_shared_is_refused_with_its_key() {
     let share =
         |keys: &str| format!("[{{ coordinator = {{ device = {{ ssd = {{}} }}, share = {{ {keys} }} }} }}]");
     let exact = "coordinator={device={ssd={}},share={count=100,demand=\"exact\"}}";
     let in_turn = "[{coordinator={device={mirror={devices=[{ssd={}},{ssd={}}],read=\"window\",\
                    windows={policy=\"alternate\",rest=\"10ms\"}}},share={count=10,message_delay=\"5ms\"}}}]";
-    let refused: [(&[(&str, &str)], &str); 23] = [
+    let refused: [(&[(&str, &str)], &str); 22] = [
         (&[("stack.devices.0.coordinator.share.count", "0")], "share.count: is 0; a window"),
         (
             &[("stack.devices.0.coordinator.share.count", "1000000")],
             "share.count: is 1000000, but in a window of 50ms",
-        ),
-        (
-            &[("device.window", "{ policy = \"commanded\", reads_typical = 299 }")],
-            "share.count: is 300, but the device ends a window after 299 reads",
         ),
         (
             &[("device.window", "{ policy = \"commanded\", time_maximum = \"49ms\" }")],

@@ -41,21 +41,15 @@ impl CoordinatorConfig {
         }
     }
 
-    /// Refuses more than a window of the device gives.
-    fn keeps_to(&self, reads: Option<u64>, longest: Option<Span>) -> Result<(), String> {
+    /// Refuses windows longer than those of the device.
+    fn keeps_to(&self, longest: Option<Span>) -> Result<(), String> {
         let (window, _) = self.share.windows();
-        let count = self.share.count.unwrap_or(0);
-        if let Some(reads) = reads.filter(|&reads| count > reads) {
-            return Err(format!(
-                "share.count is {count}, but the device ends a window after {reads} reads (window.reads_typical)"
-            ));
-        }
-        if let Some(longest) = longest.filter(|&longest| window > longest) {
-            return Err(format!(
+        match longest.filter(|&longest| window > longest) {
+            Some(longest) => Err(format!(
                 "share.window is {window}, but the device ends a window after {longest} (window.time_maximum)"
-            ));
+            )),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Refuses windows that are over before hosts hear of them.
@@ -96,10 +90,10 @@ impl Build for CoordinatorConfig {
             size.has_time_to_erase("share.rest", rest)?;
             self.hears_in_time(window)?;
         }
-        if let HasWindows::Commanded { reads, longest } = size.windows
+        if let HasWindows::Commanded { longest } = size.windows
             && windows == Windows::Commanded
         {
-            self.keeps_to(reads, longest)?;
+            self.keeps_to(longest)?;
         }
         if let HasWindows::InTurn(turn) = size.windows
             && windows == Windows::InTurn

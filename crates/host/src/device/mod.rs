@@ -92,8 +92,6 @@ pub enum HasWindows {
     None,
     /// Of each NVM set, by command.
     Commanded {
-        /// Reads of 4 KiB that one serves; `None` for any number.
-        reads: Option<u64>,
         /// How long one may last, if there is a limit.
         longest: Option<Span>,
     },

@@ -65,7 +65,7 @@ impl Build for DeviceConfig {
         let layout = self.validate()?;
         let window = self.window.policy();
         let obeys = window.obeys();
-        let commanded = HasWindows::Commanded { reads: window.promised_reads(), longest: window.longest() };
+        let commanded = HasWindows::Commanded { longest: window.longest() };
         Ok(Size {
             memory_bytes: layout.memory_bytes(),
             sets: self.sets,

@@ -40,7 +40,7 @@ impl Build for WindowedConfig {
                     .into(),
             );
         }
-        let windows = HasWindows::Commanded { reads: None, longest: Some(self.window.time_maximum) };
+        let windows = HasWindows::Commanded { longest: Some(self.window.time_maximum) };
         Ok(Size { sectors: size.sectors, windows, ..Size::over([&size]) })
     }
 

@@ -24,7 +24,7 @@ from flashkeel.execution import Task, execute
 from flashkeel.experiment import Experiment, is_pipe
 from flashkeel.media import WARRANTY_YEARS, YEAR_DAYS, Medium, Sold
 from flashkeel.prices import Prices
-from flashkeel.quantities import in_bytes
+from flashkeel.quantities import in_bytes, wearing_amplification
 from flashkeel.run import Run
 from flashkeel.seeds import consecutive
 
@@ -146,7 +146,7 @@ class Outcome:
         """Return the bounds that are not kept under every seed, and by how many times.
 
         They are called read, write, risk, SSD (it does not last) and NVM (it would have to be
-        larger than the drive).
+        larger than the drive). What may not be at all is exceeded any number of times.
         """
         shortest = self.interval("ssd_years")
         lasting = None if shortest is None else -shortest[0]
@@ -157,7 +157,7 @@ class Outcome:
             "NVM": (float(self.bought_bytes(bounds)), float(self.drive_bytes)),
         }
         found = {
-            name: value / max(bound, 1.0)
+            name: value / bound if bound else math.inf
             for name, (value, bound) in worst.items()
             if bound is not None and value is not None and value > bound
         }
@@ -214,9 +214,11 @@ class Answer:
     def nearest(self, bounds: Bounds, among: Sequence[Outcome] | None = None) -> Outcome:
         """Return what misses the fewest bounds, and of several the one that misses by least."""
 
-        def distance(one: Outcome) -> tuple[int, float]:
+        def distance(one: Outcome) -> tuple[int, float, float]:
             excess = one.excess(bounds)
-            return len(excess), max(excess.values(), default=0.0)
+            times = [found for found in excess.values() if math.isfinite(found)]
+            at_risk = one.mean("risk_bytes") if "risk" in excess else None
+            return len(excess), max(times, default=0.0), at_risk or 0.0
 
         return min(self.outcomes if among is None else among, key=distance)
 
@@ -398,6 +400,7 @@ class Plan:
         inner, outer = tiers["0"], tiers.get("1", tiers["0"])
         ssd = inner["lower"]["bytes_written"] / days
         nvm = inner["upper"]["bytes_written"] / days if choice.size else 0.0
+        wearing = wearing_amplification(run.data, sold.config["geometry"])
         return Measured(
             read_ns=run.percentile("read", self.percentile),
             write_ns=run.percentile("write", self.percentile),
@@ -410,7 +413,7 @@ class Plan:
             risk_bytes=outer["mean_kilobytes_at_risk"] * 1e3,
             ssd_bytes_per_day=ssd,
             nvm_bytes_per_day=nvm,
-            ssd_years=_years(sold.endurance_bytes(run.data.get("waf")), ssd),
+            ssd_years=_years(sold.endurance_bytes(wearing), ssd),
             nvm_years=_years(self._nvm_endurance(run, nvm_bytes), nvm),
             behind=_duration_ns(run) / lasts_ns,
         )

@@ -76,12 +76,17 @@ class Sold:
         """Flash beyond the capacity, as a share of it."""
         return flash_bytes(self.config["geometry"]) / self.capacity - 1
 
-    def endurance_bytes(self, waf: float | None) -> float:
-        """Return what may be written to it: as it is sold, or by its wear law."""
+    def endurance_bytes(self, amplification: float | None) -> float:
+        """Return what may be written to it: as it is sold, or by its wear law.
+
+        By that the cycles of its blocks are used up `amplification` times as fast.
+        """
         if self.medium.writes_per_day is not None:
             return self.medium.writes_per_day * self.capacity * YEAR_DAYS * WARRANTY_YEARS
         return (
-            (self.rated_cycles or 0.0) * flash_bytes(self.config["geometry"]) / max(waf or 1.0, 1.0)
+            (self.rated_cycles or 0.0)
+            * flash_bytes(self.config["geometry"])
+            / max(amplification or 1.0, 1.0)
         )
 
     def model(self, wanted: int) -> dict[str, Any]:

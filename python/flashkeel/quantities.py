@@ -64,6 +64,19 @@ def bytes_programmed_at_once(geometry: Mapping[str, Any]) -> int:
     return int(pages) * in_bytes(geometry["page_size"])
 
 
+def wearing_amplification(run: Mapping[str, Any], geometry: Mapping[str, Any]) -> float | None:
+    """Return by how much more the cycles of blocks are used up than the host writes.
+
+    The write amplification of a run without the folds of an SLC cache, which leave a block's
+    cycles as they are. None where the host wrote nothing.
+    """
+    waf, device = run.get("waf"), run["device"]
+    if not waf:
+        return None
+    folded = device["flash_operations"]["fold"] * bytes_programmed_at_once(geometry)
+    return float(waf * (1 - folded / device["programmed_bytes"]))
+
+
 def bytes_erased_at_once(geometry: Mapping[str, Any]) -> int:
     """Return the bytes of a block, or of one of each plane of a chip, as devices erase them."""
     return int(geometry["pages_per_block"]) * bytes_programmed_at_once(geometry)

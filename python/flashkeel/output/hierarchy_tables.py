@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from rich import box
 from rich.table import Table
 
@@ -110,6 +112,8 @@ def verdicts(answer: Answer, bounds: Bounds) -> list[str]:
         nearest = answer.nearest(bounds)
         missed = ", ".join(
             f"{name} {units.significant(times, 2)} times"
+            if math.isfinite(times)
+            else f"{name} {units.size(nearest.mean('risk_bytes'))} of 0 B"
             for name, times in nearest.excess(bounds).items()
         )
         return [

@@ -72,9 +72,13 @@ def _draws(estimate: Estimate) -> str | None:
 
 
 def _first(estimate: Estimate) -> str | None:
-    """Return that blocks wear out before the mean one, where the target lies between."""
-    first, target = estimate.first_worn_years, estimate.plan.target_years
-    if first is None or first >= _SOON * target or not estimate.meets_target():
+    """Return that blocks wear out before the mean one, where the target lies between, or long."""
+    first, median = estimate.first_worn_years, estimate.years["median"]
+    if estimate.meets_target() or median is None:
+        soon = _SOON * estimate.plan.target_years
+    else:
+        soon = _LONG_BEFORE * median
+    if first is None or first >= soon:
         return None
     levelling = estimate.plan.drive.get("wear_levelling")
     remedy = "" if levelling else "; with --wear-levelling blocks change places"
@@ -172,6 +176,8 @@ def _delay(percentile: float) -> Callable[[Estimate], str]:
 
 _SOON = 0.9
 """Share of the target before which a first block must not be worn out for nobody to mention it."""
+_LONG_BEFORE = 0.5
+"""Share of the lifetime before which it must not be, where the target is missed anyway."""
 _LITTLE = 0.01
 """Share of a lifetime by which nobody minds that it is off."""
 _FAR_APART = 2.0

@@ -13,7 +13,7 @@ from flashkeel._core import InputError
 from flashkeel.arrow import write_table
 from flashkeel.comparison import FEW
 from flashkeel.output import files, plots, sweep_labels
-from flashkeel.quantities import flash_bytes
+from flashkeel.quantities import flash_bytes, wearing_amplification
 from flashkeel.run import LATENCY_CLASSES, Run, main_class
 from flashkeel.suggest import did_you_mean
 from flashkeel.sweep import quantity
@@ -182,11 +182,13 @@ def _drive_writes(run: Run) -> float | None:
     Times the cycles that the flash is rated for it is the drive's life in drive writes, at
     this write amplification and with even wear. None for a stack, or without writes.
     """
-    waf = run.data.get("waf")
-    if not waf or run.data["config"].get("stack"):
+    geometry = run.data["config"]["device"]["geometry"]
+    if run.data["config"].get("stack"):
         return None
-    flash = flash_bytes(run.data["config"]["device"]["geometry"])
-    return float(flash / run.data["limits"]["capacity_bytes"] / waf)
+    amplification = wearing_amplification(run.data, geometry)
+    if not amplification:
+        return None
+    return float(flash_bytes(geometry) / run.data["limits"]["capacity_bytes"] / amplification)
 
 
 def save(design: Design, done: Sequence[Done], directory: Path) -> list[Path]:

@@ -9,6 +9,7 @@ from flashkeel.quantities import (
     in_seconds,
     logical_bytes,
     planes,
+    wearing_amplification,
 )
 
 
@@ -60,3 +61,10 @@ def test_what_is_for_the_host_is_a_size_or_a_share():
     }
     assert logical_bytes({"geometry": geometry, "logical_capacity": "1MiB"}) == 1 << 20
     assert logical_bytes({"geometry": geometry, "logical_capacity": "87.5%"}) == 917_504
+
+
+def test_folds_of_an_slc_cache_use_up_no_cycles():
+    geometry = {"page_size": "16KiB", "planes_per_chip": 2, "multi_plane": True}
+    device = {"programmed_bytes": 4 * 32768, "flash_operations": {"fold": 1}}
+    assert wearing_amplification({"waf": 2.0, "device": device}, geometry) == 1.5
+    assert wearing_amplification({"waf": None, "device": device}, geometry) is None

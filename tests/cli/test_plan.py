@@ -90,6 +90,8 @@ def test_the_first_worn_block_is_told_though_the_mean_one_outlasts_everybody(cli
     assert first < 20
     text = plan(cli, *drive, "--throttle", "none", "--rated-cycles", "1500").out
     assert f"the first is worn out after {first:.2f} years" in " ".join(text.split())
+    short = plan(cli, *drive, "--throttle", "none", "--rated-cycles", "20")
+    assert "the first is worn out after" in " ".join(short.out.split()), "though the mean is, too"
     longer = plan(cli, *drive, "--throttle", "none", "--rated-cycles", "200000").out
     assert [line.split()[-2:] for line in longer.splitlines() if line.startswith("first")] == [
         ["over", "100"]

@@ -1,6 +1,7 @@
 """flashkeel plan tier."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -104,6 +105,11 @@ def test_bounds_that_nothing_keeps_name_what_comes_nearest(cli, trace):
     assert found.status == 0
     assert "Nothing that was tried keeps the bounds under every seed." in found.out
     assert "Nearest: " in found.out and "beyond its bound: read " in found.out
+
+
+def test_what_is_at_risk_where_nothing_may_be_is_told_in_bytes(cli, trace):
+    found = plan(cli, *DRIVE, "--policy", "base", "--seeds", "1", *SHORT, "--trace", trace)
+    assert re.search(r"beyond its bound: risk [0-9.]+ [KMG]iB of 0 B\.", found.out)
 
 
 def test_without_a_price_there_are_no_costs(cli, trace, tmp_path):

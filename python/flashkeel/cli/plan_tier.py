@@ -346,7 +346,11 @@ def _of(outcome: Outcome, bounds: Bounds) -> dict[str, Any]:
         "nvm_bytes": outcome.nvm_bytes,
         "bought_bytes": outcome.bought_bytes(bounds),
         "cost": outcome.cost(bounds),
-        "misses": outcome.excess(bounds),
+        # What may not be at all is missed by no number of times.
+        "misses": {
+            name: times if math.isfinite(times) else None
+            for name, times in outcome.excess(bounds).items()
+        },
         **{name: outcome.mean(name) for name in names},
         "over_seeds": {name: outcome.interval(name) for name in names},
         "read_by_size_ns": {

@@ -54,8 +54,8 @@ fn slow_writes(ssd: &mut Ssd, count: u64, mut see: impl FnMut(Time, &Ssd)) {
     }
 }
 
-/// How much begins in the background in the window of each ms of a period, from what chips
-/// do between the first second and the seventh.
+/// How many operations of the background begin in each ms of a period, of what chips do between
+/// the first second and the seventh.
 fn background_by_ms(config: &DeviceConfig, period_ms: u64) -> Vec<u32> {
     let mut ssd = ready(config, 1);
     ssd.watch(Time(1_000_000_000), Time(7_000_000_000));

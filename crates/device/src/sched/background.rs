@@ -8,7 +8,14 @@ use super::{ALL_TASKS, Activity, Dispatcher, FlashOpId, Task};
 use crate::address::ChipId;
 
 /// Bit set of the tasks whose operations somebody waits for at once.
-const FOREGROUND: u32 = 1 << Task::Host as u32 | 1 << Task::Map as u32;
+const FOREGROUND: u32 = {
+    let (mut tasks, mut at) = (0, 0);
+    while at < Task::COUNT {
+        tasks |= if Task::ALL[at].is_background() { 0 } else { 1 << at };
+        at += 1;
+    }
+    tasks
+};
 
 impl Dispatcher {
     /// Lets the chips of a partition begin with background operations, or keeps from them

@@ -146,14 +146,13 @@ impl Dispatcher {
         if state == OpState::Slotted && !overtakes {
             return;
         }
+        if state == OpState::Pending && !self.lets(chip, former) && self.lets(chip, task) {
+            self.loads[chip.0 as usize] += 1;
+        }
         let queue = &mut self.queues[chip.0 as usize];
         if former.is_background() && !task.is_background() {
             queue.background.remove(span, purpose);
         }
-        if state == OpState::Pending && !self.lets(chip, former) {
-            self.loads[chip.0 as usize] += u32::from(self.lets(chip, task));
-        }
-        let queue = &mut self.queues[chip.0 as usize];
         let mut opened = 0;
         if state == OpState::Slotted {
             queue.leave_slot(&mut self.operations, id);

@@ -14,8 +14,8 @@ use crate::limits::LONGEST_PERIOD;
 #[serde(deny_unknown_fields, default)]
 pub struct Periodic {
     /// Length of the window without background work: what a chip has begun with ends in it,
-    /// and nothing else begins, unless the host has no free block of those that a write may
-    /// go to. Map pages on their way come through, for some ms.
+    /// and nothing else begins, unless the host has no free block, with `striped` on one chip,
+    /// which opens it for all chips. Map pages on their way come through, for some ms.
     pub deterministic: Span,
     /// Length of the window with it.
     pub non_deterministic: Span,

@@ -378,9 +378,10 @@ impl Gc {
         machine: &mut Machine,
     ) -> Option<BlockId> {
         let refused = ftl.tasks.gc.domains[domain as usize].refused.take();
-        let is_asked_for = |block: &BlockId| range.contains(&(block.0 as usize));
-        let refused = refused.filter(is_asked_for);
-        if let Some(block) = refused.filter(|&block| ftl.tables.blocks.state(block) == BlockState::Full) {
+        let is_choice = |block: &BlockId| {
+            range.contains(&(block.0 as usize)) && ftl.tables.blocks.state(*block) == BlockState::Full
+        };
+        if let Some(block) = refused.filter(is_choice) {
             return Some(block);
         }
         let in_vain = Gc::is_in_vain(ftl, domain);

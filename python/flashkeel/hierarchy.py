@@ -146,7 +146,7 @@ class Outcome:
         """Return the bounds that are not kept under every seed, and by how many times.
 
         They are called read, write, risk, SSD (it does not last) and NVM (it would have to be
-        larger than the drive). What may not be at all is exceeded any number of times.
+        larger than the drive). Where nothing may be at risk it is exceeded any number of times.
         """
         shortest = self.interval("ssd_years")
         lasting = None if shortest is None else -shortest[0]
@@ -157,7 +157,7 @@ class Outcome:
             "NVM": (float(self.bought_bytes(bounds)), float(self.drive_bytes)),
         }
         found = {
-            name: value / bound if bound else math.inf
+            name: math.inf if name == "risk" and not bound else value / max(bound, 1.0)
             for name, (value, bound) in worst.items()
             if bound is not None and value is not None and value > bound
         }

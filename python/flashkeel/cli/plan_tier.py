@@ -346,7 +346,7 @@ def _of(outcome: Outcome, bounds: Bounds) -> dict[str, Any]:
         "nvm_bytes": outcome.nvm_bytes,
         "bought_bytes": outcome.bought_bytes(bounds),
         "cost": outcome.cost(bounds),
-        # What may not be at all is missed by no number of times.
+        # Where nothing may be at risk it is missed by no number of times.
         "misses": {
             name: times if math.isfinite(times) else None
             for name, times in outcome.excess(bounds).items()

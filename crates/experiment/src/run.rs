@@ -10,7 +10,7 @@ use flashkeel_host::stack::TenantConfig;
 use flashkeel_host::{DriveError, Measured, Tenant, drive, parts, reports};
 use flashkeel_stats::{Column, Recorder};
 use flashkeel_workload::{Basis, Source};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     Error, Experiment, Opened, RunOutcome, RunPlan, Target, VERSION,
@@ -87,31 +87,7 @@ pub fn run(
     notes.extend(notes_of(&sources, names));
     notes.extend(world.map(|_| real::NOTE.to_owned()));
     notes.extend(left_out(&size, names.len().max(1)));
-    let ssds = report["ssds"].as_object().into_iter().flatten();
-    notes.extend(ssds.filter(|(_, ssd)| is_greedy(ssd)).map(|(number, _)| {
-        format!(
-            "garbage collection of SSD {number}: greedy chose more than 1% of the victims in place of the \
-             policy asked for, see victims_by_greedy"
-        )
-    }));
-    let tiers = report["tiers"].as_object().into_iter().flatten();
-    notes.extend(tiers.filter(|(_, tier)| tier["has_filled"] == false).map(|(number, _)| {
-        format!(
-            "the upper device of tier {number} never filled: nothing had to leave it, so that a larger one \
-             changes nothing, and policies for what is below hardly differ; give it less, as a share of \
-             the footprint: capacity = \"5%\""
-        )
-    }));
-    let coordinators = report.get("coordinators").and_then(Value::as_object).into_iter().flatten();
-    notes.extend(coordinators.filter_map(|(number, coordinator)| {
-        let [windows, forced] = ["windows", "forced"].map(|key| coordinator[key].as_u64().unwrap_or(0));
-        (2 * forced > windows).then(|| {
-            format!(
-                "the device ended {forced} of {windows} deterministic windows of coordinator {number}: what it \
-                 promises was used up, or collection could not wait"
-            )
-        })
-    }));
+    notes.extend(notes_of_parts(&report));
     let tenants = names.iter().zip(each).zip(&sources).map(|((tenant, measured), source)| TenantOutcome {
         name: tenant.name.clone(),
         summary: measured.summary,
@@ -151,6 +127,37 @@ pub fn run(
         requests: log.map(|log| log.end(basis)),
         chips: config.measure.chip_log.as_ref().map(|_| chip_columns(&*device)),
     })
+}
+
+/// What whoever reads a run's figures has to know of its devices, from their reports.
+fn notes_of_parts(report: &Map<String, Value>) -> Vec<String> {
+    let mut notes = Vec::new();
+    let ssds = report["ssds"].as_object().into_iter().flatten();
+    notes.extend(ssds.filter(|(_, ssd)| is_greedy(ssd)).map(|(number, _)| {
+        format!(
+            "garbage collection of SSD {number}: greedy chose more than 1% of the victims in place of the \
+             policy asked for, see victims_by_greedy"
+        )
+    }));
+    let tiers = report["tiers"].as_object().into_iter().flatten();
+    notes.extend(tiers.filter(|(_, tier)| tier["has_filled"] == false).map(|(number, _)| {
+        format!(
+            "the upper device of tier {number} never filled: nothing had to leave it, so that a larger one \
+             changes nothing, and policies for what is below hardly differ; give it less, as a share of \
+             the footprint: capacity = \"5%\""
+        )
+    }));
+    let coordinators = report.get("coordinators").and_then(Value::as_object).into_iter().flatten();
+    notes.extend(coordinators.filter_map(|(number, coordinator)| {
+        let [windows, forced] = ["windows", "forced"].map(|key| coordinator[key].as_u64().unwrap_or(0));
+        (2 * forced > windows).then(|| {
+            format!(
+                "the device ended {forced} of {windows} deterministic windows of coordinator {number}: what it \
+                 promises was used up, or collection could not wait"
+            )
+        })
+    }));
+    notes
 }
 
 /// What of the devices belongs to nobody's volume, unless it is next to nothing.

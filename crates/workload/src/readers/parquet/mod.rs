@@ -48,10 +48,12 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
     let metadata = reader.metadata().file_metadata();
     let Choice { chosen, has_devices, response, tick_ns, notes } = Choice::of(&file, metadata, options)?;
     let rows_in_all = u64::try_from(metadata.num_rows()).unwrap_or(0);
-    let devices = match () {
-        () if has_devices => Devices::default(),
-        () if says(metadata, Basis::KEY, Basis::Synthetic.label()) => Devices::synthetic(),
-        () => Devices::single(),
+    let devices = if has_devices {
+        Devices::default()
+    } else if says(metadata, Basis::KEY, Basis::Synthetic.label()) {
+        Devices::synthetic()
+    } else {
+        Devices::single()
     };
     Ok(Box::new(Parquet {
         progress: input.progress(),

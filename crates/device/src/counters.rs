@@ -67,6 +67,11 @@ pub struct Counters {
     pub map_misses: u64,
     /// Host page programs that had to wait for a free block.
     pub free_block_stalls: u64,
+    /// Deterministic windows, each of one set: those that were on at the start, and those that began.
+    pub deterministic_windows: u64,
+    /// Of these, those in which chips were not left alone: the host had no free block, so that
+    /// garbage collection went on, or pages in the buffer had to be flushed.
+    pub broken_windows: u64,
 }
 
 /// Flash operations by purpose.
@@ -118,7 +123,7 @@ impl Counters {
         (self.host_pages_written > 0).then(|| programmed as f64 / self.host_pages_written as f64)
     }
 
-    /// A report for a device whose flash page holds `units_per_page` units.
+    /// A report for a device whose flash page holds `units_per_page` units, without its wear.
     pub fn report(&self, units_per_page: u32) -> Report {
         let programmed = self.programs() * u64::from(units_per_page);
         Report {
@@ -130,6 +135,7 @@ impl Counters {
             host_bytes_trimmed: self.host_pages_trimmed * LOGICAL_PAGE_BYTES,
             host_bytes_zeroed: self.host_pages_zeroed * LOGICAL_PAGE_BYTES,
             flash_operations: Purpose::ALL.iter().map(|&p| (p.label(), self.operations(p))).collect(),
+            wear: None,
             counters: self.clone(),
         }
     }
@@ -171,7 +177,20 @@ pub struct Report {
     pub host_bytes_zeroed: u64,
     /// Flash operations by purpose.
     pub flash_operations: std::collections::BTreeMap<&'static str, u64>,
+    /// The wear of its blocks; absent where wear is not accounted for.
+    pub wear: Option<Worn>,
     /// What has no other unit.
     #[serde(flatten)]
     pub counters: Counters,
+}
+
+/// The wear of a device's blocks since the run began, its warm-up included, in rated cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Worn {
+    /// Cycles that a block endures without idle time between them.
+    pub rated_cycles: f64,
+    /// Of all blocks.
+    pub mean_cycles: f64,
+    /// Of the block that is worn most.
+    pub most_cycles: f64,
 }

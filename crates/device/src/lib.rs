@@ -27,7 +27,7 @@ mod tests;
 
 pub use address::{BlockId, Lpn, Ppn};
 pub use config::{DeviceConfig, MapCacheSize};
-pub use counters::{Counters, Report};
+pub use counters::{Counters, Report, Worn};
 pub use flash::wear::Law;
 pub use flash::wear::{rated::Rated, self_recovery::SelfRecovery};
 pub use flash::{

@@ -74,6 +74,9 @@ fn blocks_wear_by_their_cycles_and_less_if_idle() {
         let worn: Vec<f64> = ssd.worn().collect();
         let mean = worn.iter().sum::<f64>() / worn.len() as f64;
         assert!((mean / endurance.wear - 1.0).abs() < 1e-9);
+        let told = ssd.report().wear.expect("wear is accounted for");
+        assert_eq!((told.rated_cycles, told.mean_cycles), (endurance.rated_cycles, endurance.wear));
+        assert_eq!(told.most_cycles, worn.iter().copied().fold(0.0, f64::max));
         // What is erased was programmed.
         let programmed = ssd.report().programmed_bytes as f64 / endurance.flash_bytes;
         assert!((endurance.cycles / programmed - 1.0).abs() < 0.02, "{endurance:?} against {programmed}");

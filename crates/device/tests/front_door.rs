@@ -56,10 +56,15 @@ fn slow_writes(ssd: &mut Ssd, count: u64, mut see: impl FnMut(Time, &Ssd)) {
 
 /// How many operations of the background begin in each ms of a period, of what chips do between
 /// the first second and the seventh.
+///
+/// # Panics
+/// If a window is said to be broken.
 fn background_by_ms(config: &DeviceConfig, period_ms: u64) -> Vec<u32> {
     let mut ssd = ready(config, 1);
     ssd.watch(Time(1_000_000_000), Time(7_000_000_000));
     slow_writes(&mut ssd, 17_500, |_, _| {});
+    let counters = ssd.counters();
+    assert_eq!((counters.deterministic_windows, counters.broken_windows), (7_000 / period_ms, 0));
     let mut begun = vec![0; period_ms as usize];
     for interval in ssd.watched() {
         if let Doing::Work(purpose) = interval.doing
@@ -101,6 +106,11 @@ fn the_host_never_starves_behind_a_long_window() {
     let mut ssd = ready(&with(tiny(), "window", periods), 1);
     let completions = closed_loop(&mut ssd, 16, random_pages(Operation::Write, 1_024, 5_000, 1));
     assert_eq!(completions.len(), 5_000);
+    for _ in 0..2 {
+        // The window is on, and broken, though it is counted anew.
+        assert_eq!((ssd.counters().deterministic_windows, ssd.counters().broken_windows), (1, 1));
+        ssd.reset_counters();
+    }
     ssd.check();
 }
 

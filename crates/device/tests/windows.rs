@@ -108,6 +108,7 @@ fn a_commanded_window_keeps_background_work_out_until_it_is_left_or_has_to_be() 
     assert_eq!(writes(&mut ssd, &mut write, 20_000), raised(urgent));
     assert_eq!(state(&mut ssd, now(write), "deterministic"), 0);
     assert!(!ssd.next_event().has_notice());
+    assert_eq!((ssd.counters().deterministic_windows, ssd.counters().broken_windows), (2, 1));
     ssd.check();
 }
 

@@ -19,8 +19,8 @@ const NO_COUNTS: [&str; 9] = [
     "utilisation_percent",
 ];
 
-/// Whole numbers of which the largest counts.
-const LARGEST: [&str; 1] = ["held_bytes_max"];
+/// Numbers of which the largest counts.
+const LARGEST: [&str; 2] = ["held_bytes_max", "most_cycles"];
 
 /// Pools what the parts of a stack say of themselves after runs with different seeds:
 /// counts are added up, of all other numbers it is the mean of the runs that have one, and
@@ -58,9 +58,12 @@ fn pool_tables(tables: &[&Value]) -> Value {
 }
 
 fn pool_numbers(key: &str, numbers: &[&Value]) -> Value {
+    if LARGEST.contains(&key) {
+        let larger = |one: &&&Value, two: &&&Value| one.as_f64().partial_cmp(&two.as_f64()).expect("no NaN");
+        return (**numbers.iter().max_by(larger).expect("there is one")).clone();
+    }
     let wholes: Option<Vec<u64>> = numbers.iter().map(|number| number.as_u64()).collect();
     match wholes {
-        Some(wholes) if LARGEST.contains(&key) => wholes.into_iter().max().into(),
         Some(wholes) if !NO_COUNTS.contains(&key) => wholes.into_iter().sum::<u64>().into(),
         wholes => {
             let sum: f64 = numbers.iter().filter_map(|number| number.as_f64()).sum();
@@ -90,15 +93,15 @@ mod tests {
     #[test]
     fn counts_are_added_up_and_all_else_is_a_mean() {
         let one = json!({
-            "erases": 3, "share": 0.5, "tail_p99_ns": 10, "held_bytes_max": 7, "has_filled": false,
+            "erases": 3, "share": 0.5, "tail_p99_ns": 10, "held_bytes_max": 7, "most_cycles": 1.5, "has_filled": false,
             "hosts": [{ "used": 1, "utilisation_percent": [10, 20, 30], "tail_p50_ns": null, "class": "low" }],
         });
         let two = json!({
-            "erases": 4, "share": 0.25, "tail_p99_ns": 21, "held_bytes_max": 5, "has_filled": true,
+            "erases": 4, "share": 0.25, "tail_p99_ns": 21, "held_bytes_max": 5, "most_cycles": 2.0, "has_filled": true,
             "hosts": [{ "used": 5, "utilisation_percent": [20, 20, 61], "tail_p50_ns": 8, "class": "low" }],
         });
         let pooled = json!({
-            "erases": 7, "share": 0.375, "tail_p99_ns": 16, "held_bytes_max": 7, "has_filled": true,
+            "erases": 7, "share": 0.375, "tail_p99_ns": 16, "held_bytes_max": 7, "most_cycles": 2.0, "has_filled": true,
             "hosts": [{ "used": 6, "utilisation_percent": [15, 20, 46], "tail_p50_ns": 8, "class": "low" }],
         });
         assert_eq!(pool(&[one.clone(), two]), pooled);

@@ -132,8 +132,26 @@ pub fn run(
 /// What whoever reads a run's figures has to know of its devices, from their reports.
 fn notes_of_parts(report: &Map<String, Value>) -> Vec<String> {
     let mut notes = Vec::new();
-    let ssds = report["ssds"].as_object().into_iter().flatten();
-    notes.extend(ssds.filter(|(_, ssd)| is_greedy(ssd)).map(|(number, _)| {
+    let ssds = || report["ssds"].as_object().into_iter().flatten();
+    notes.extend(ssds().filter_map(|(number, ssd)| {
+        let [windows, broken] =
+            ["deterministic_windows", "broken_windows"].map(|key| ssd[key].as_u64().unwrap_or(0));
+        (broken > 0).then(|| {
+            format!(
+                "{broken} of {windows} deterministic windows of SSD {number} were broken: the host had no free \
+                 block and garbage collection went on, or the buffer had to be flushed; more time between \
+                 windows or more over-provisioning helps"
+            )
+        })
+    }));
+    notes.extend(ssds().filter_map(|(number, ssd)| {
+        let [most, rated] = ["most_cycles", "rated_cycles"].map(|key| ssd["wear"][key].as_f64());
+        let (most, rated) = most.zip(rated)?;
+        (most > rated + 1.0).then(|| {
+            format!("a block of SSD {number} has worn by {most:.0} cycles, where {rated:.0} are rated")
+        })
+    }));
+    notes.extend(ssds().filter(|(_, ssd)| is_greedy(ssd)).map(|(number, _)| {
         format!(
             "garbage collection of SSD {number}: greedy chose more than 1% of the victims in place of the \
              policy asked for, see victims_by_greedy"

@@ -53,3 +53,27 @@ fn what_belongs_to_no_volume_is_said() {
     }
     assert_eq!(noted("\"linear\""), Vec::<String>::new());
 }
+
+#[test]
+fn windows_that_were_broken_and_blocks_that_are_worn_out_are_said() {
+    let device = "[device]\nlogical_capacity = \"4MiB\"\nmap_cache = \"all\"\n\
+        gc = { start_below = 8, stop_above = 12, concurrent_victims = 4 }\nbuffer = { size = \"256KiB\" }\n\
+        geometry = { channels = 2, chips_per_channel = 2, planes_per_chip = 1, blocks_per_plane = 24, \
+        pages_per_block = 8 }\n";
+    let noted = |setting: &str, read_fraction: f64| {
+        let source = format!("{{ policy = \"synthetic\", read_fraction = {read_fraction} }}");
+        let workload = format!("[workload]\nsource = {source}\npacing = \"closed\"\nrequests = 20000\n");
+        notes(&format!("{device}{setting}\n{workload}"))
+    };
+    let window = "window = { policy = \"periodic\", deterministic = \"1000h\", non_deterministic = \"5ms\" }";
+    let [broken] = &noted(window, 0.0)[..] else { panic!("one note") };
+    assert!(broken.starts_with("1 of 1 deterministic windows of SSD 0 were broken: "), "{broken}");
+    assert_eq!(noted(window, 1.0), Vec::<String>::new());
+    let wears = |cycles: u32| format!("wear = {{ policy = \"rated\", rated_cycles = {cycles} }}");
+    let [worn] = &noted(&wears(2), 0.0)[..] else { panic!("one note") };
+    assert!(
+        worn.starts_with("a block of SSD 0 has worn by ") && worn.ends_with(" where 2 are rated"),
+        "{worn}"
+    );
+    assert_eq!(noted(&wears(100_000), 0.0), Vec::<String>::new());
+}

@@ -92,6 +92,8 @@ pub(crate) struct Ftl {
     /// Whether what is queued for chips in the background then waits too, while the host
     /// does not need collection.
     pub holds_queued: bool,
+    /// Whether the host has needed collection in the present window nevertheless.
+    pub window_broken: bool,
     /// Flash pages that were read after the last power cut, to find the newest copies.
     pub pages_scanned: u32,
 }
@@ -107,6 +109,7 @@ impl Ftl {
             finished: Vec::new(),
             background_allowed: true,
             holds_queued: false,
+            window_broken: false,
             pages_scanned: 0,
         }
     }

@@ -4,7 +4,7 @@ use flashkeel_engine::{Holds, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lba, Ope
 
 use super::{Partition, Ssd};
 use crate::address::BlockId;
-use crate::counters::{Counters, Report, Wearing};
+use crate::counters::{Counters, Report, Wearing, Worn};
 use crate::flash::Endurance;
 use crate::ftl::{Ftl, Gauge, Tables};
 use crate::layout::Layout;
@@ -27,7 +27,15 @@ impl Ssd {
 
     /// What the device has done since its start or the last reset.
     pub fn report(&self) -> Report {
-        self.machine.counters.report(self.layout.geometry.units_per_page)
+        let counted = self.machine.counters.report(self.layout.geometry.units_per_page);
+        Report { wear: self.wear(), ..counted }
+    }
+
+    /// What blocks have used of their endurance; none where that is not accounted for.
+    fn wear(&self) -> Option<Worn> {
+        let rated_cycles = f64::from(self.layout.rated_cycles?);
+        let most_cycles = self.worn().fold(0.0, f64::max);
+        Some(Worn { rated_cycles, mean_cycles: self.endurance().wear, most_cycles })
     }
 
     /// The counters behind [`report`](Self::report).
@@ -38,7 +46,12 @@ impl Ssd {
     /// Starts counting anew, as at the end of a warm-up; endurance goes on.
     pub fn reset_counters(&mut self) {
         self.machine.written_before += self.machine.counters.wearing();
-        self.machine.counters = Counters::default();
+        let mut counters = Counters::default();
+        for (set, partition) in self.partitions.iter().enumerate() {
+            counters.deterministic_windows += self.deterministic(set);
+            counters.broken_windows += u64::from(partition.ftl.window_broken);
+        }
+        self.machine.counters = counters;
     }
 
     /// From now on notes what each chip does in a window of time.
@@ -94,7 +107,8 @@ impl Ssd {
             values.extend(Ftl::gauges_of(task).iter().map(|gauge| self.gauge(gauge)));
         }
         values.extend(self.machine.dispatcher.arbiter().shares_ppm());
-        let Report { host_bytes_written, programmed_bytes, erases, .. } = self.report();
+        let counted = self.machine.counters.report(self.layout.geometry.units_per_page);
+        let Report { host_bytes_written, programmed_bytes, erases, .. } = counted;
         values.extend([host_bytes_written, programmed_bytes, erases]);
     }
 

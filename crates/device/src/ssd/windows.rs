@@ -31,7 +31,9 @@ impl Ssd {
         if let Some(until) = until {
             self.machine.schedule(until, DeviceEvent::Window(set as u32));
         }
-        self.partitions[set].ftl.holds_queued = !allowed;
+        let ftl = &mut self.partitions[set].ftl;
+        (ftl.holds_queued, ftl.window_broken) = (!allowed, false);
+        self.machine.counters.deterministic_windows += u64::from(!allowed);
         self.allow_background(now, set, allowed);
     }
 
@@ -156,6 +158,7 @@ impl Ssd {
             self.preparing &= !(1 << set);
             let commands = self.windows[set].commands_mut().expect("it was commanded");
             commands.begin(now);
+            self.machine.counters.deterministic_windows += 1;
             self.set_timer(now, set);
             self.watch_window(now, set);
             self.raise(now, Event::WindowBegan(set));
@@ -175,7 +178,10 @@ impl Ssd {
     /// Leaves a set's deterministic window, or gives it up before it has begun.
     fn leave(&mut self, now: Time, set: usize, why: Option<WindowEnd>) {
         let pages_each = u64::from(self.layout.geometry.units_per_page);
-        self.windows[set].commands_mut().expect("only commanded windows are left").leave(now, pages_each);
+        let commands = self.windows[set].commands_mut().expect("only commanded windows are left");
+        let is_broken = commands.phase == Phase::Deterministic && why == Some(WindowEnd::Urgent);
+        self.machine.counters.broken_windows += u64::from(is_broken);
+        commands.leave(now, pages_each);
         self.preparing &= !(1 << set);
         if let Some(why) = why {
             self.raise(now, Event::WindowEnded(set, why));

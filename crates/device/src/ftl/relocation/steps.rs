@@ -39,7 +39,12 @@ impl Ftl {
     /// Sees to it that chips may begin with what is queued in the background if the present
     /// window lets them, or the host needs collection.
     pub(in crate::ftl) fn heed_window(&mut self, now: Time, machine: &mut Machine) {
-        let is_allowed = self.background_allowed || !self.holds_queued || Gc::is_urgent(self);
+        let is_kept_back = !self.background_allowed && self.holds_queued;
+        let is_urgent = is_kept_back && Gc::is_urgent(self);
+        if is_urgent && !std::mem::replace(&mut self.window_broken, true) {
+            machine.counters.broken_windows += 1;
+        }
+        let is_allowed = !is_kept_back || is_urgent;
         let partition = u32::from(self.shape.index);
         machine.dispatcher.allow_background(now, partition, is_allowed, &mut machine.events);
     }

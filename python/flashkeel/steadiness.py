@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -251,20 +251,39 @@ def from_free_blocks(run: Run) -> float | None:
     """Return which share of what was programmed went into blocks that were free before the run.
 
     For these nothing had to be collected, so write amplification is lower than it stays. It is
-    below 0 where more blocks were free after it. None for a stack, without writes, where a
-    block's cells hold now one bit and now more, and where collection takes no time and none of
-    its erases is counted.
+    below 0 where more blocks were free after it. None without writes, where a block's cells hold
+    now one bit and now more, where collection takes no time and none of its erases is counted,
+    and for a stack of drives that erase more or less at once than each other.
     """
     if not run.data.get("waf"):
         return None
-    config = run.data["config"]
-    if config.get("stack") or config["device"]["slc_cache"]["policy"] != "none":
+    drives = list(_drives(run.data["config"]))
+    if any(drive["slc_cache"]["policy"] != "none" for drive in drives):
         return None
-    if config["device"]["gc"]["movement"]["policy"] == "none":
+    if any(drive["gc"]["movement"]["policy"] == "none" for drive in drives):
         return None
-    geometry, device = config["device"]["geometry"], run.data["device"]
-    erased = device["erases"] * bytes_erased_at_once(geometry)
-    return float(1 - erased / device["programmed_bytes"])
+    sizes = {bytes_erased_at_once(drive["geometry"]) for drive in drives}
+    if len(sizes) != 1:
+        return None
+    device = run.data["device"]
+    return float(1 - device["erases"] * sizes.pop() / device["programmed_bytes"])
+
+
+def _drives(config: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Give the SSDs of a run, those of a stack wherever they stand in it."""
+    devices = (config.get("stack") or {}).get("devices")
+    if not devices:
+        yield config["device"]
+        return
+
+    def within(part: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401
+        for key, value in part.items() if isinstance(part, dict) else enumerate(part):
+            if key == "ssd":
+                yield value
+            elif isinstance(value, (dict, list)):
+                yield from within(value)
+
+    yield from within(devices)
 
 
 def left_in_buffer(run: Run) -> float | None:

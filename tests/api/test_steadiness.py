@@ -145,8 +145,22 @@ def test_what_went_into_free_blocks_is_told_from_what_was_collected(cli, tmp_pat
     long = flashkeel.Experiment(document.read_text(), "long").set("workload.requests", 200_000)
     (settled,) = long.run().runs
     assert abs(steadiness.from_free_blocks(settled)) < steadiness.MOST_FREE
-    stack = long.set("workload.requests", 2000).set("stack.devices", [{"ssd": {}}]).run()
-    assert steadiness.from_free_blocks(stack.runs[0]) is None
+
+
+def test_drives_of_a_stack_that_erase_alike_are_told_together():
+    small = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
+    small = small.set("workload.requests", 4000).set("device.gc.stop_above", 90)
+    larger = {"ssd": {"geometry": {"pages_per_block": 128, "blocks_per_plane": 32}}}
+    (mirrored,) = (
+        small.set("stack.devices", [{"mirror": {"devices": [{"ssd": {}}] * 2}}]).run().runs
+    )
+    share = steadiness.from_free_blocks(mirrored)
+    assert share is not None and share > steadiness.MOST_FREE
+    device = mirrored.data["device"]
+    erased = sum(ssd["erases"] for ssd in mirrored.data["stack"]["ssds"].values()) * 64 * 16384
+    assert device["programmed_bytes"] - erased == pytest.approx(share * device["programmed_bytes"])
+    (unlike,) = small.set("stack.devices", [{"ssd": {}}, larger]).run().runs
+    assert steadiness.from_free_blocks(unlike) is None
 
 
 def test_planes_that_are_erased_together_free_all_their_blocks():

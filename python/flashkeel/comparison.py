@@ -57,6 +57,11 @@ class Comparison:
             return False
         return verdict(self.interval_ns) in ("lower", "higher")
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is no interval, though samples are enough: seeds differ by too much."""
+        return self.interval_ns is None and self.fewest_beyond >= FEW
+
 
 def verdict(interval: tuple[float, float] | None) -> str:
     """Return what the interval of a difference says of B, as `Comparison.verdict` does."""

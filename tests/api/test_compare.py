@@ -64,6 +64,13 @@ def test_few_samples_give_no_verdict():
     assert {comparison_tables.verdict(row) for row in rows} == {"too few"}
 
 
+def test_seeds_that_differ_too_much_to_bound_a_percentile_are_no_want_of_samples():
+    rows = flashkeel.compare(run_with(1000, 950, 1050), run_with(500, 480, 520))
+    unbounded = [replace(row, interval_ns=None, over_seeds=True) for row in rows]
+    assert {row.verdict for row in unbounded} == {"unknown"}
+    assert {comparison_tables.verdict(row) for row in unbounded} == {"seeds vary"}
+
+
 def test_a_value_that_many_share_is_no_guess():
     constant = run_with(1000, 1000, 1000, beyond=0)
     assert verdicts(constant, run_with(500, 480, 520), over_seeds=True) == {"lower"}

@@ -19,6 +19,7 @@ from flashkeel.quantities import bytes_erased_at_once
 from flashkeel.run import Run
 
 _FEW_SEEDS = "few seeds"
+_OPEN = "seeds vary"
 _ERASES = "erases_per_seed"
 _MOST_SETTINGS = 5
 
@@ -61,6 +62,8 @@ def comparison(
     )
     if any(row.interval is None for row in measured) or any(row.takes_seeds for row in found):
         caption += f"\n{_FEW_SEEDS}: a verdict takes {spread.FEWEST} seeds or more on both sides"
+    if any(row.is_open for row in found):
+        caption += f"\n{_OPEN}: by so much that nothing bounds the percentile of one of them"
     if any(row.measure == _ERASES for row in measured):
         caption += _erased(a, b)
     if not found:
@@ -72,7 +75,9 @@ def verdict(row: Comparison) -> str:
     """Return what is said of B in a percentile, and in two words why nothing is."""
     if row.verdict != "unknown":
         return row.verdict
-    return _FEW_SEEDS if row.takes_seeds else "too few"
+    if row.takes_seeds:
+        return _FEW_SEEDS
+    return _OPEN if row.is_open else "too few"
 
 
 def _add_measures(table: Table, measured: Sequence[Measure]) -> None:

@@ -15,6 +15,7 @@ from flashkeel import _core, cache, spread, toml
 from flashkeel._core import InputError
 from flashkeel.arrow import TableFiles
 from flashkeel.execution import Progress, Task, execute
+from flashkeel.parsing import read_document
 from flashkeel.result import SCHEMA, Result
 from flashkeel.seeds import check, consecutive
 from flashkeel.suggest import did_you_mean
@@ -55,9 +56,7 @@ class Experiment:
             return Experiment(source, "<text>")
         path = Path(source)
         try:
-            return Experiment(path.read_text(encoding="utf-8"), str(path))
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path}: not a text file: {error.reason}") from error
+            return Experiment(read_document(path), str(path))
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from error
 

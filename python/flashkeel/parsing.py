@@ -6,12 +6,30 @@ import json
 import tomllib
 from typing import TYPE_CHECKING, Any
 
+from flashkeel._core import InputError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 LONGEST_DOCUMENT = 16 << 20
 """Bytes that no document has, but drives and traces have."""
+
+
+def read_document(path: Path) -> str:
+    """Return the text of a document; ``InputError`` where it is no text, or longer than any.
+
+    A device may be endless, so that no more than that is read.
+    """
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(LONGEST_DOCUMENT)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not a text file: {error.reason}") from error
+    if len(text) == LONGEST_DOCUMENT:
+        raise InputError(f"{path}: longer than any document")
+    return text
 
 
 def parse_toml(text: str) -> dict[str, Any]:

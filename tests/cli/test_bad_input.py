@@ -22,6 +22,9 @@ USAGE = [
     ("run", "demo", "--set", "device.scheduler=fifi"),
     ("run", "demmo"),
     ("run", "no/such.toml"),
+    # Endless, as drives are long: it is not read to its end.
+    ("run", "/dev/zero"),
+    ("sweep", "/dev/zero", "-o", "out"),
     ("compare", "nowhere", "nothing"),
     ("explain", "nowhere"),
     ("list", "things"),

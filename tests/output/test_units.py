@@ -113,3 +113,7 @@ def test_causes_are_words():
 )
 def test_classes_of_requests_are_words(latency_class, number, text):
     assert units.requests(latency_class, number) == text
+
+
+def test_nothing_has_no_sign():
+    assert units.share(-0.0) == "0 %"

@@ -21,7 +21,8 @@ _COUNTS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 def significant(value: float, digits: int = 3) -> str:
     """Return `value` with `digits` significant digits and no exponent."""
     if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
+        # Nothing has no sign.
+        return f"{value + 0.0:g}"
     rounded = float(f"{value:.{digits - 1}e}")
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
     return f"{rounded:.{decimals}f}"

@@ -16,7 +16,7 @@ from flashkeel import toml
 from flashkeel._core import InputError
 from flashkeel.experiment import Experiment
 from flashkeel.output import files
-from flashkeel.parsing import parse_toml
+from flashkeel.parsing import parse_toml, read_document
 from flashkeel.suggest import did_you_mean
 
 _KEYS = ("title", "experiment", "set", "grid", "random", "picture")
@@ -107,9 +107,7 @@ def read(source: str) -> Design:
         return parse(example(source), source, Path())
     path = Path(source)
     try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not a text file: {error.reason}") from error
+        text = read_document(path)
     except OSError as error:
         known = ", ".join(examples())
         raise InputError(f"{path}: {error.strerror}; the sweeps built in are {known}") from error

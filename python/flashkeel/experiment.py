@@ -17,7 +17,7 @@ from flashkeel.arrow import TableFiles
 from flashkeel.execution import Progress, Task, execute
 from flashkeel.parsing import read_document
 from flashkeel.result import SCHEMA, Result
-from flashkeel.seeds import check, consecutive
+from flashkeel.seeds import check, check_count, consecutive
 from flashkeel.suggest import did_you_mean
 
 
@@ -161,10 +161,8 @@ class Experiment:
         is false. Real drives are kept as they are, and writes to them refused, unless
         `destroy` says that their data may be lost; they are used by one run after the other.
         """
-        if seeds < 1:
-            raise InputError(f"seeds = {seeds}: at least one is needed")
-        if jobs < 1:
-            raise InputError(f"jobs = {jobs}: at least one is needed")
+        check_count(seeds, "seeds")
+        check_count(jobs, "jobs")
         plans = self.plans(seed)
         files = TableFiles.temporary()
         _refuse_shared_pipes(plans, seeds)

@@ -128,8 +128,6 @@ def estimates(
     Plans that differ only in their throttle take little longer than one of them.
     `progress` is called with what is being done and the fraction of it that is done.
     """
-    if seeds < 1:
-        raise InputError(f"seeds = {seeds}: at least one is needed")
     text = json.dumps([plan.to_object() for plan in plans])
     lives = json.loads(_core.lifetimes(text, consecutive(check(seed), seeds), progress))
     return [Estimate(plan, found) for plan, found in zip(plans, lives, strict=True)]

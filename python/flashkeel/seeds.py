@@ -1,5 +1,7 @@
 """Seeds: whole numbers of 64 bits, and as many in a row as are asked for."""
 
+from typing import SupportsIndex
+
 from flashkeel._core import InputError
 
 _COUNT = 2**64
@@ -9,11 +11,22 @@ _MOST = 1_000_000
 
 def check(seed: int, place: str = "seed") -> int:
     """Return `seed`; InputError where it is none, with `place` as the name of what was given."""
+    if not _is_whole(seed):
+        raise refused(place, repr(seed))
     if seed < 0:
         raise refused(place, f"the integer {seed}")
     if seed >= _COUNT:
         raise refused(place, "an integer beyond 64 bits")
-    return seed
+    return int(seed)
+
+
+def check_count(count: int, place: str) -> int:
+    """Return `count`, which `place` names; InputError where it is no number of anything."""
+    if not _is_whole(count):
+        raise InputError(f"{place}: expected a whole number, 1 or more, found {count!r}")
+    if count < 1:
+        raise InputError(f"{place} = {count}: at least one is needed")
+    return int(count)
 
 
 def refused(place: str, found: str) -> InputError:
@@ -24,9 +37,14 @@ def refused(place: str, found: str) -> InputError:
 def consecutive(first: int, count: int) -> list[int]:
     """Return `count` seeds from `first` on; after the largest comes 0.
 
-    InputError where that are more than a million.
+    InputError where that is none, or more than a million.
     """
-    check(first)
+    first, count = check(first), check_count(count, "seeds")
     if count > _MOST:
         raise InputError(f"{count} seeds; at most {_MOST} at a time")
     return [(first + index) % _COUNT for index in range(count)]
+
+
+def _is_whole(number: object) -> bool:
+    """Return whether it is a whole number, of Python or of others that have them."""
+    return isinstance(number, SupportsIndex)

@@ -112,7 +112,14 @@ class Drive:
         """
         if limit is not None and limit <= timedelta():
             raise InputError(f"limit = {limit.total_seconds():g} s: it has to be above 0")
-        found = _core.probe(self._target, check(seed), _cache_dir(use_cache), limit, progress)
+        check(seed)
+        try:
+            found = _core.probe(self._target, seed, _cache_dir(use_cache), limit, progress)
+        except InputError as error:
+            # What is wrong with the drive as a whole names none.
+            if self.name in str(error):
+                raise
+            raise InputError(f"{self.name}: {error}") from error
         return Diagnosis(self.name, json.loads(found))
 
     def predict(

@@ -1,5 +1,6 @@
 """Seeds: one range and one error text, wherever a seed is given."""
 
+import numpy
 import pytest
 from flashkeel import Drive, Experiment, InputError, lifetime, reproduce
 from flashkeel.seeds import consecutive
@@ -40,6 +41,24 @@ def test_a_seed_outside_64_bits_is_refused(call, seed, found):
     with pytest.raises(InputError) as refused:
         CALLS[call](seed)
     assert str(refused.value).endswith(f"seed: expected a whole number, 0 or more, found {found}")
+
+
+@pytest.mark.parametrize("seed", ["x", 1.5, None])
+@pytest.mark.parametrize("call", ["Drive.probe", "Plan.run", "similarity", "Session.seeds"])
+def test_what_is_no_whole_number_is_refused_by_its_name(call, seed):
+    with pytest.raises(InputError) as refused:
+        CALLS[call](seed)
+    assert str(refused.value) == f"seed: expected a whole number, 0 or more, found {seed!r}"
+
+
+@pytest.mark.parametrize("count", ["2", 1.5, None])
+@pytest.mark.parametrize("name", ["seeds", "jobs"])
+def test_how_many_is_a_whole_number(name, count):
+    with pytest.raises(InputError, match=f"^{name}: expected a whole number, 1 or more, found"):
+        Experiment.from_toml(SMALL).run(**{name: count})
+    with pytest.raises(InputError, match=r"^seeds: expected a whole number"):
+        lifetime.Plan(DRIVE, TRAFFIC).estimate(seeds=count)
+    assert consecutive(numpy.uint64(LARGEST), numpy.int64(2)) == [LARGEST, 0]
 
 
 @pytest.mark.parametrize(("seed", "found"), [*REFUSED.items(), ("x", '"x"'), ("1.5", '"1.5"')])

@@ -117,3 +117,41 @@ def test_trims_that_free_nothing_are_named():
     (said,) = words("logical", trim_fraction=0.3)
     assert said.startswith('run: trims free nothing under redundancy = "logical"')
     assert words("none", trim_fraction=0.3) == words("logical") == []
+
+
+def test_a_warm_up_that_leaves_few_to_count_is_named():
+    def said(warm_up, requests=3000):
+        experiment = flashkeel.Experiment(SMALL.partition("[workload]")[0] + WORKLOAD, "small")
+        source = "{ policy = 'synthetic', arrivals = { policy = 'constant', iops = 10_000 } }"
+        experiment = experiment.set("workload.pacing", "open").set("workload.source", source)
+        experiment = experiment.set("workload.requests", requests)
+        runs = experiment.set("workload.warm_up", warm_up).run().runs
+        assert [it.text for it in warnings.found(runs) if it.kind == "warm-up"] == [
+            text for run in runs for text in cautions.few(run)
+        ]
+        return [words for words in cautions.of(runs) if "warm-up" in words]
+
+    (words,) = said("250ms")
+    assert "the warm-up takes in all but 500 of 3,000 requests" in words
+    (words,) = said("1s")
+    assert "the warm-up takes in all 3,000 requests" in words
+    assert said("150ms") == said("0s", 100) == []
+
+
+def test_tenants_of_which_the_same_is_said_share_a_sentence():
+    tenants = "".join(f'[[stack.tenants]]\nname = "t{n}"\n' for n in range(10))
+    crowd = (
+        SMALL.partition("[workload]")[0]
+        + f"""\
+[workload]
+requests = 200
+source = {{ policy = "synthetic", arrivals = {{ policy = "constant", iops = 100_000 }} }}
+[stack]
+depth = 4
+{tenants}"""
+    )
+    (run,) = flashkeel.Experiment(crowd, "small").run().runs
+    (words,) = [words for words in cautions.of([run]) if "faster than" in words]
+    assert "t0, t1, t2, t3, t4, t5, t6, t7 and 2 more: requests come faster" in words
+    (shown,) = [it.text for it in warnings.found([run]) if "faster than" in it.text]
+    assert shown.startswith("t0, t1, ")

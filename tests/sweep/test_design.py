@@ -144,3 +144,26 @@ def test_relative_paths_start_at_the_folder_of_the_sweep(tmp_path):
     assert plan["config"]["workload"]["source"]["path"] == expected
     (tenant,) = plan["config"]["stack"]["tenants"]
     assert tenant["workload"]["source"]["path"] == expected
+
+
+@pytest.mark.parametrize(
+    ("table", "values", "words"),
+    [
+        ("grid", '"1MiB..4MiB"', "as [1, 2, 3], found '1MiB..4MiB'"),
+        ("grid", "5", "as [1, 2, 3], found 5"),
+        ("grid", "{ from = 1, to = 4 }", "a range is drawn from by chance, under [random.keys]"),
+        ("grid", "{ to = 4 }", "n: a range is drawn from by chance"),
+        ("random.keys", '"1..4"', 'or a range, as { from = 1, to = 4, unit = "MiB" }, found'),
+        ("random.keys", "{ to = 4 }", "n: expected from and to, two numbers, as { from = 1,"),
+        ("random.keys", '{ from = "1MiB", to = "4MiB" }', 'as { from = 1, to = 4, unit = "MiB" }'),
+    ],
+)
+def test_a_range_that_is_none_is_told_how_to_be_one(table, values, words):
+    with pytest.raises(InputError) as refused:
+        parse(f'experiment = "demo"\n[random]\npoints = 2\n[{table}]\nn = {values}\n')
+    assert words in str(refused.value)
+
+
+def test_keys_that_are_called_as_the_ends_of_a_range_are_varied():
+    window = 'experiment = "demo"\n[grid.measure.chip_log]\nfrom = ["1s", "2s"]\n'
+    assert [point["measure.chip_log.from"] for point in parse(window).points] == ["1s", "2s"]

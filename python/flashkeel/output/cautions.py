@@ -9,6 +9,7 @@ from itertools import accumulate
 from flashkeel import failures, first_state, overload, steadiness
 from flashkeel.output import units
 from flashkeel.overload import Overload
+from flashkeel.quantities import in_seconds
 from flashkeel.run import Run
 
 _FAILED = {
@@ -25,6 +26,10 @@ _NEARLY_ALL = 0.99
 _EARLY = 0.8
 """Share of the time before which a class ends early, if that is of so many windows:"""
 _WINDOWS = 10
+_FEW_COUNTED = 1000
+"""Requests of which p99 rests on fewer than ten."""
+_NAMED = 8
+"""Tenants that are named of those of which the same is said."""
 _MOST_WAITING = 0.5
 """Share of the latency of writes beyond which what they wait for is no matter of the flash."""
 
@@ -33,12 +38,16 @@ def of(runs: Sequence[Run]) -> Iterator[str]:
     """Give a sentence for each caution of each run, or of all that it is the same for."""
     begun: dict[str, list[str]] = {}
     for run in runs:
-        for text in failed(run):
+        for text in (*failed(run), *few(run)):
             yield f"{run.name}: {text}"
-        for one in overload.found(run):
-            name = run.name if one.name == run.name else f"{run.name}: {one.name}"
-            yield f"{name}: {overloaded(one)}"
-        found = (*ended_early(run), *waiting(run), *beginning(run), *trims(run), *not_logged(run))
+        found = (
+            *overloaded(run),
+            *ended_early(run),
+            *waiting(run),
+            *beginning(run),
+            *trims(run),
+            *not_logged(run),
+        )
         for text in found:
             yield f"{run.name}: {text}"
         for text in of_the_first_state(run):
@@ -46,6 +55,18 @@ def of(runs: Sequence[Run]) -> Iterator[str]:
     yield from (f"{', '.join(names)}: {text}" for text, names in begun.items())
     if mixed := [run.name for run in runs if steadiness.mixes_states(run)]:
         yield f"{', '.join(mixed)}: two states are in it, as `flashkeel steady` tells"
+
+
+def few(run: Run) -> Iterator[str]:
+    """Give a sentence where the warm-up leaves out nearly all requests."""
+    # Those that were refused have been counted, too.
+    counted, came = run.data["requests"], run.data.get("workload", {}).get("delivered", 0)
+    if _warm_up_s(run) and counted < min(_FEW_COUNTED, came / 2):
+        which = f"all but {counted:,} of" if counted else "all"
+        yield (
+            f"the warm-up takes in {which} {came:,} requests, and they are not counted; "
+            "`workload.warm_up` says how long it is"
+        )
 
 
 def failed(run: Run) -> Iterator[str]:
@@ -117,6 +138,21 @@ def trims(run: Run) -> Iterator[str]:
         )
 
 
+def _warm_up_s(run: Run) -> float:
+    config = run.data.get("config", {})
+    tenants = (config.get("stack") or {}).get("tenants", [])
+    workloads = [tenant["workload"] for tenant in tenants] or [config.get("workload", {})]
+    return max(in_seconds(it.get("warm_up", "0s")) for it in workloads)
+
+
+def _first_of(names: Sequence[str]) -> str:
+    """Return names as words, and of many how many there are."""
+    beyond = len(names) - _NAMED
+    if beyond <= 0:
+        return ", ".join(names)
+    return f"{', '.join(names[:_NAMED])} and {beyond:,} more"
+
+
 def _waiting_for_others(run: Run) -> float:
     """Return the share of the latency of writes in which they wait for others to come."""
     writes = run.samples("write") * (run.mean("write") or 0.0)
@@ -155,9 +191,18 @@ def of_the_first_state(run: Run) -> Iterator[str]:
         )
 
 
-def overloaded(one: Overload) -> str:
-    """Return that requests come faster than they are served."""
-    return (
-        f"requests come faster than they are served: {units.rate(one.asked)} a second come, "
-        f"{units.rate(one.served)} are served; latencies say how long the run was"
-    )
+def overloaded(run: Run) -> Iterator[str]:
+    """Give that requests come faster than they are served, once for tenants that ask alike."""
+    alike: dict[str, list[Overload]] = {}
+    for one in overload.found(run):
+        alike.setdefault(units.rate(one.asked), []).append(one)
+    for asked, these in alike.items():
+        names = [one.name for one in these]
+        whose = "" if names == [run.name] else f"{_first_of(names)}: "
+        least, most = (units.rate(pick(one.served for one in these)) for pick in (min, max))
+        served = least if least == most else f"{least} to {most}"
+        each = " each" if len(names) > 1 else ""
+        yield (
+            f"{whose}requests come faster than they are served: {asked} a second come{each}, "
+            f"{served} are served; latencies say how long the run was"
+        )

@@ -24,6 +24,7 @@ _RANDOM_KEYS = ("points", "seed", "keys")
 _RANGE_KEYS = ("from", "to", "scale", "unit")
 _PICTURE_KEYS = ("x", "y", "by")
 _MOST_POINTS = 1_000_000
+_AS_RANGE = '{ from = 1, to = 4, unit = "MiB" }'
 _INDIVISIBLE = ("ns", "B", "B/s")
 """Units of which configuration takes whole numbers only."""
 _LARGEST = 1e300
@@ -176,9 +177,18 @@ class _Place:
                 )
 
     def values(self, path: str, found: Any) -> list[Any]:  # noqa: ANN401
-        if not isinstance(found, list) or not found:
-            raise InputError(f"{self.name}: {path}: expected a list of values, as [1, 2, 3]")
-        return found
+        if isinstance(found, list) and found:
+            return found
+        if _is_range(found):
+            raise InputError(
+                f"{self.name}: {path}: a range is drawn from by chance, under [random.keys]; "
+                "expected a list of values here, as [1, 2, 3]"
+            )
+        is_drawn = path.startswith("random.")
+        raise InputError(
+            f"{self.name}: {path}: expected a list of values, as [1, 2, 3]"
+            f"{f', or a range, as {_AS_RANGE}' if is_drawn else ''}, found {found!r}"
+        )
 
 
 def _choices(grid: Mapping[str, Any], place: _Place) -> Iterator[list[tuple[str, Any]]]:
@@ -189,7 +199,7 @@ def _choices(grid: Mapping[str, Any], place: _Place) -> Iterator[list[tuple[str,
 def _dotted(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
     """Give keys and values; a key may be written with dots or in quotation marks."""
     for key, value in table.items():
-        if isinstance(value, dict) and "from" not in value:
+        if isinstance(value, dict) and not _is_range(value):
             yield from _dotted(value, f"{path}{key}.")
         else:
             yield f"{path}{key}", value
@@ -225,7 +235,9 @@ def _value(choice: Any, share: float, place: _Place, key: str) -> Any:  # noqa: 
     low: Any = choice.get("from")
     high: Any = choice.get("to")
     if not _is_number(low) or not _is_number(high):
-        raise InputError(f"{place.name}: random.keys.{key}: expected from and to, two numbers")
+        raise InputError(
+            f"{place.name}: random.keys.{key}: expected from and to, two numbers, as {_AS_RANGE}"
+        )
     if low > high:
         raise InputError(f"{place.name}: random.keys.{key}: from is {low}, above to, {high}")
     scale = choice.get("scale", "linear")
@@ -256,6 +268,12 @@ def _short(value: float, low: float, high: float) -> float:
     """Return a number of six digits, or of as many more as keep it within bounds."""
     found = (float(f"{value:.{digits}g}") for digits in range(6, 17))
     return next((it for it in found if low <= it <= high), value)
+
+
+def _is_range(value: Any) -> bool:  # noqa: ANN401
+    """Return whether it is a table with an end, and not one with keys of these names."""
+    ends = [value[key] for key in ("from", "to") if key in value] if isinstance(value, dict) else []
+    return any(not isinstance(end, (list, dict)) for end in ends)
 
 
 def _is_number(value: Any) -> bool:  # noqa: ANN401

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flashkeel import _core, overload, percentiles, steadiness
+from flashkeel import _core, percentiles, steadiness
 from flashkeel.comparison import FEW, is_guess
 from flashkeel.output import cautions, tables, units
 from flashkeel.output.plots import workload_kind
@@ -44,6 +44,8 @@ def _of(run: Run) -> Iterator[Warning]:
                 f"fewer than {FEW} are beyond {percentiles.label(few[0])}: "
                 "from there on the tail is a guess",
             )
+    for text in cautions.few(run):
+        yield Warning("warm-up", run.name, text)
     for text in cautions.failed(run):
         yield Warning("failed requests", run.name, text)
     for text in cautions.waiting(run):
@@ -106,9 +108,9 @@ def _unsteady(run: Run) -> Iterator[Warning]:
 
 def _overloaded(run: Run) -> Iterator[Warning]:
     peak = _peak(run)
-    for one in overload.found(run):
+    for text in cautions.overloaded(run):
         most = f" (at most {units.count(peak)} requests are in the device)" if peak else ""
-        yield Warning("not steady", run.name, f"{cautions.overloaded(one)}{most}")
+        yield Warning("not steady", run.name, f"{text}{most}")
 
 
 def _peak(run: Run) -> float:

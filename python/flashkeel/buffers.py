@@ -18,6 +18,7 @@ from flashkeel.arrow import TableFiles
 from flashkeel.comparison import FEW, rests_on
 from flashkeel.execution import Task, execute
 from flashkeel.experiment import Experiment, pool, refuse_pipes
+from flashkeel.explanation import Share
 from flashkeel.quantities import in_bytes
 from flashkeel.run import Run
 from flashkeel.seeds import consecutive
@@ -27,6 +28,8 @@ MOST_SHARE = 1 / 4
 _PAGE = 4096
 _KEY = "buffer.size"
 """What is named where a device is refused for it."""
+_UNBUFFERED = ("none",)
+"""Kinds of buffer whose size is no matter to writes."""
 _STEPS_BETWEEN = 3
 """Halvings of the logarithm between two sizes, one twice the other: within 9 %."""
 
@@ -67,9 +70,12 @@ class Answer:
     """By size."""
     smallest: Tried | None
     """The smallest that keeps the goal; None where more than :data:`MOST_SHARE` of all that is
-    written would have to fit: the load is not sustained, or is a single burst."""
+    written would have to fit (the load is not sustained, or is a single burst), or where what
+    happens is the same with ever more."""
     has_few: bool
     """Whether the percentile rests on fewer than ten writes, with the buffer as configured."""
+    owner: Share | None
+    """What owns most of the tail with the largest buffer; None where one is large enough."""
 
     @property
     def is_enough(self) -> bool:
@@ -88,7 +94,7 @@ def plan(
     """Return the smallest buffer of each run of an experiment, in whole pages of 4 KiB.
 
     Each size is run with as many consecutive seeds, pooled, `jobs` at a time. InputError
-    where an experiment is no single simulated drive, or writes nothing.
+    where an experiment is no single simulated drive, buffers nothing, or writes nothing.
     """
     plans = experiment.plans(seed)
     refuse_pipes(plans)
@@ -99,6 +105,11 @@ def plan(
             raise InputError(
                 f"{one['name']}: a buffer is planned for one drive, and this is a stack; "
                 "describe the drive that is meant under [device]"
+            )
+        if (kind := config["device"]["buffer"]["kind"]["policy"]) in _UNBUFFERED:
+            raise InputError(
+                f'{one["name"]}: device.buffer.kind is "{kind}": writes are acknowledged when they '
+                'are in flash, whatever fits into the buffer; give another kind, such as "back"'
             )
 
         def report(fraction: float, one: Any = one, index: int = index) -> None:  # noqa: ANN401
@@ -132,7 +143,10 @@ class _Search:
         configured = in_bytes(self._plan["config"]["device"]["buffer"]["size"])
         first = self._run(configured)
         if not first.samples("write"):
-            raise InputError(f"{self._plan['name']}: nothing is written, so no buffer is needed")
+            name = self._plan["name"]
+            if first.data["workload"]["writes"]:
+                raise InputError(f"{name}: all writes come in the warm-up, of which nothing counts")
+            raise InputError(f"{name}: nothing is written, so no buffer is needed")
         enough = self._doubled(configured)
         if enough is not None:
             enough = self._between(*self._halved(enough))
@@ -142,16 +156,23 @@ class _Search:
             [Tried(size, self._tried[size]) for size in sorted(self._tried)],
             None if enough is None else Tried(enough, self._tried[enough]),
             rests_on(first, "write", self._goal.percentile) < FEW,
+            self._owner() if enough is None else None,
         )
+
+    def _owner(self) -> Share:
+        largest = self._tried[max(self._tried)]
+        return largest.explain(self._goal.percentile, "write").shares[0]
 
     def _doubled(self, size: int) -> int | None:
         """Return the first size that is enough; None where too much would have to fit."""
+        before = None
         while not self._keeps(size):
             run = self._run(size)
             most = _whole(MOST_SHARE * run.data["write"]["bytes"] / len(run.seeds))
-            if size >= most:
+            if size >= most or run.data["digest"] == before:
+                # In the latter case the same happens, however much fits.
                 return None
-            size = min(2 * size, most)
+            before, size = run.data["digest"], min(2 * size, most)
         return size
 
     def _halved(self, enough: int) -> tuple[int | None, int]:

@@ -33,6 +33,11 @@ def plan(cli, tmp_path, size, *arguments):
     return cli("plan", "buffer", path, *arguments)
 
 
+def words(outcome):
+    """Return what was printed, its lines joined."""
+    return " ".join(outcome.out.split())
+
+
 def found(cli, tmp_path, size, *arguments):
     outcome = plan(cli, tmp_path, size, *arguments, "--format", "json")
     assert (outcome.status, outcome.err) == (0, "")
@@ -58,8 +63,8 @@ def test_a_bound_below_any_write_is_not_laid_on_the_load(cli, tmp_path):
     options = ("--percentile", "p50", "--max-write", "1ns")
     outcome = plan(cli, tmp_path, "4MiB", *options)
     assert outcome.status == 0
-    assert "the bound is below what the drive takes" in outcome.out
-    assert "does not sustain the load" not in outcome.out
+    assert "the bound is below what the drive takes" in words(outcome)
+    assert "does not sustain the load" not in words(outcome)
 
 
 def test_one_that_is_too_large_is_made_smaller(cli, tmp_path):
@@ -82,15 +87,35 @@ def test_a_load_that_is_not_sustained_has_no_buffer(cli, tmp_path):
     assert run["smallest_bytes"] is None
     assert run["tried"][-1]["size_bytes"] == pytest.approx(12000 * PAGE / 4, rel=0.05)
     outcome = plan(cli, tmp_path, "4MiB", *steady)
-    assert "does not sustain the load" in outcome.out
+    assert "does not sustain the load" in words(outcome)
+
+
+def test_a_throttle_that_holds_writes_back_is_named_and_more_buffer_not_tried(cli, tmp_path):
+    throttle = ("--set", "device.throttle={ policy = 'static-cap', rate = '20MB/s' }")
+    outcome = plan(cli, tmp_path, "1MiB", *throttle)
+    assert outcome.status == 0
+    assert "`device.throttle` holds writes back" in words(outcome)
+    assert "the bound is below what the drive takes" not in words(outcome)
+    run = found(cli, tmp_path, "1MiB", *throttle)["runs"][0]
+    assert run["smallest_bytes"] is None
+    assert run["owner"]["cause"] == "throttle" and run["owner"]["share"] > 0.9
+    unheld = found(cli, tmp_path, "1MiB")["runs"][0]
+    assert unheld["owner"] is None and unheld["smallest_bytes"]
+
+
+def test_more_buffer_is_not_tried_once_it_changes_nothing(cli, tmp_path):
+    sleepy = ("--set", "device.power={ policy = 'idle-sleep', after = '10ms' }")
+    run = found(cli, tmp_path, "4MiB", *sleepy, "--set", "workload.requests=48000")["runs"][0]
+    assert run["owner"]["cause"] == "wake_up"
+    assert run["tried"][-1]["size_bytes"] <= 16 * MIB < 48000 * PAGE / 4
 
 
 def test_the_table_says_what_was_tried(cli, tmp_path):
     outcome = plan(cli, tmp_path, "1MiB", "--percentile", "p99.99")
     assert outcome.status == 0
     assert "synthetic" in outcome.out and "1.00 MiB *" in outcome.out
-    assert "the drive has 1.00 MiB" in outcome.out
-    assert "fewer than ten writes lie beyond p99.99" in outcome.out
+    assert "the drive has 1.00 MiB" in words(outcome)
+    assert "fewer than ten writes lie beyond p99.99" in words(outcome)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +124,8 @@ def test_the_table_says_what_was_tried(cli, tmp_path):
         (("--max-write", "soon"), "is no time"),
         (("--percentile", "p99.7"), "p99.7"),
         (("--set", "workload.source.read_fraction=1.0"), "nothing is written"),
+        (("--set", "workload.warm_up=1h"), "all writes come in the warm-up"),
+        (("--set", "device.buffer.kind=none"), 'device.buffer.kind is "none"'),
         (("--set", "device.buffer.size=1KiB"), "needs at least"),
     ],
 )
@@ -169,7 +196,7 @@ def test_few_are_counted_as_the_table_shows_them(cli, tmp_path, monkeypatch, bey
 def test_check_tells_scripts_whether_the_buffer_is_enough(cli, tmp_path, bound, status):
     outcome = plan(cli, tmp_path, "1MiB", "--max-write", bound, "--check")
     assert (outcome.status, outcome.err) == (status, "")
-    assert "the drive has 1.00 MiB" in outcome.out
+    assert "the drive has 1.00 MiB" in words(outcome)
 
 
 @pytest.mark.parametrize(

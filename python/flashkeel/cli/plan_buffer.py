@@ -11,7 +11,7 @@ import click
 
 from flashkeel import buffers, hierarchy
 from flashkeel.buffers import Answer, Goal
-from flashkeel.cli.common import Seed, checked, console, echo, end
+from flashkeel.cli.common import Seed, checked, console, echo, end, paragraph
 from flashkeel.cli.finding import find
 from flashkeel.cli.plan_tier import Span
 from flashkeel.output import buffer_tables
@@ -111,9 +111,9 @@ def _print(answers: Sequence[Answer], goal: Goal) -> None:
     for answer in answers:
         echo(buffer_tables.title(answer))
         console().print(buffer_tables.tried(answer, goal))
-        echo(buffer_tables.verdict(answer, goal) + "\n")
+        echo(paragraph(buffer_tables.verdict(answer, goal)) + "\n")
     for note in buffer_tables.notes(answers, goal):
-        echo(f"Note: {note}")
+        echo(paragraph(f"Note: {note}"))
 
 
 def to_object(answers: Sequence[Answer], goal: Goal) -> dict[str, Any]:
@@ -126,6 +126,8 @@ def to_object(answers: Sequence[Answer], goal: Goal) -> dict[str, Any]:
                 "name": answer.name,
                 "configured_bytes": answer.configured_bytes,
                 "smallest_bytes": answer.smallest and answer.smallest.size_bytes,
+                "owner": answer.owner
+                and {"cause": answer.owner.cause, "share": answer.owner.share},
                 "tried": [
                     {
                         "size_bytes": tried.size_bytes,

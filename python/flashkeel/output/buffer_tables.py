@@ -15,6 +15,9 @@ from flashkeel.output.plots import workload_kind
 if TYPE_CHECKING:
     from flashkeel.buffers import Answer, Goal
 
+_OWN = ("controller", "host_link")
+"""Causes of a write's latency that it meets whatever others do."""
+
 
 def tried(answer: Answer, goal: Goal) -> Table:
     """Return one row a size that was tried."""
@@ -43,21 +46,36 @@ def title(answer: Answer) -> str:
 def verdict(answer: Answer, goal: Goal) -> str:
     """Return the answer as a sentence."""
     kept = f"{goal.percentile} of writes at most {units.duration(goal.write_ns)}"
-    found = {one.run.percentile("write", goal.percentile) for one in answer.tried[-2:]}
-    if answer.smallest is None and len(answer.tried) > 1 and len(found) == 1:
-        return (
-            f"{answer.name}: no buffer keeps {kept}: it stays {units.duration(found.pop())} "
-            "with the largest of these, so the bound is below what the drive takes for a write, "
-            "however much it buffers."
-        )
     if answer.smallest is None:
-        return (
-            f"{answer.name}: no buffer of up to {units.share(MOST_SHARE)} of all that is written "
-            f"keeps {kept}: the drive does not sustain the load, or it is a single burst."
-        )
+        return f"{answer.name}: no buffer {_why_none(answer, goal, kept)}"
     return (
         f"{answer.name}: {units.size(answer.smallest.size_bytes)} keep {kept}; the drive has "
         f"{units.size(answer.configured_bytes)}."
+    )
+
+
+def _why_none(answer: Answer, goal: Goal, kept: str) -> str:
+    found = {one.run.percentile("write", goal.percentile) for one in answer.tried[-2:]}
+    is_alike = len(found) == 1
+    owner = answer.owner
+    assert owner is not None, "no size is enough"
+    owned = (
+        f"{units.share(owner.share)} of what the slowest writes take with the largest of these is "
+        f"`{owner.cause}`"
+    )
+    stays = f"it stays {units.duration(found.pop())} with the largest of these"
+    if is_alike and owner.cause in _OWN:
+        return (
+            f"keeps {kept}: {stays}, so the bound is below what the drive takes for a write, "
+            "however much it buffers."
+        )
+    if owner.cause == "throttle":
+        return f"keeps {kept}: `device.throttle` holds writes back before they get there; {owned}."
+    if is_alike and len(answer.tried) > 1:
+        return f"keeps {kept}: {stays}, however much it buffers; {owned}."
+    return (
+        f"of up to {units.share(MOST_SHARE)} of all that is written keeps {kept}: the drive does "
+        f"not sustain the load, or it is a single burst; {owned}."
     )
 
 

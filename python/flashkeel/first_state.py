@@ -14,7 +14,7 @@ MOST_UNWRITTEN = 0.01
 _SAME = 0.01
 """Share of the drive by which two regions may differ and be taken for the same."""
 
-_LEAST_WAF = 1.05
+LEAST_WAF = 1.05
 """Below it there is nothing to amplify writes, whatever the state."""
 
 
@@ -40,7 +40,7 @@ def rewritten_share(run: Run) -> float | None:
     where nothing else was written than what the host wrote, and for a stack.
     """
     device, workload = _even(run), run.data["config"]["workload"]
-    if device is None or (run.data.get("waf") or 0.0) < _LEAST_WAF:
+    if device is None or (run.data.get("waf") or 0.0) < LEAST_WAF:
         return None
     if _goes_on(device, workload["source"]):
         return None

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
+from flashkeel._core import LOGICAL_PAGE_BYTES
+
 SIZES = {
     "KiB": 1 << 10,
     "MiB": 1 << 20,
@@ -75,6 +77,19 @@ def wearing_amplification(run: Mapping[str, Any], geometry: Mapping[str, Any]) -
         return None
     folded = device["flash_operations"]["fold"] * bytes_programmed_at_once(geometry)
     return float(waf * (1 - folded / device["programmed_bytes"]))
+
+
+def padded(device: Mapping[str, Any], geometry: Mapping[str, Any]) -> float | None:
+    """Return how many times as much is programmed for what the host writes as it writes.
+
+    It is above 1 where flash pages are programmed before they are full. `device` is what a drive
+    has counted. None where nothing was programmed.
+    """
+    programmed = device["flash_operations"]["host_write"] * bytes_programmed_at_once(geometry)
+    merged = device["coalesced_pages"] * LOGICAL_PAGE_BYTES
+    written = device["host_bytes_written"] - merged
+    # What the buffer still holds has been written, and not programmed.
+    return max(1.0, programmed / written) if programmed and written > 0 else None
 
 
 def bytes_erased_at_once(geometry: Mapping[str, Any]) -> int:

@@ -310,3 +310,42 @@ def test_a_preset_is_a_drive_as_for_tiers(cli, monkeypatch):
         {"capacity": size, "over_provisioning": spare, "dwpd": 0.1},
         {"capacity": "1GB", "over_provisioning": 0.3, "tbw": "1TB"},
     ]
+
+
+def sparse(tmp_path, pages):
+    """Write a trace of 1000 writes 20 ms apart, of so many pages of 4 KiB."""
+    path = tmp_path / f"{pages}.csv"
+    lines = (f"{n * 200_000},h,0,Write,{n % 64 << 16},{pages << 12},0\n" for n in range(1000))
+    path.write_text("".join(lines))
+    return path
+
+
+@pytest.mark.parametrize(("pages", "times"), [(1, 16), (4, 4), (16, None)])
+def test_a_buffer_that_does_not_wait_for_full_flash_pages_is_named(cli, tmp_path, pages, times):
+    arguments = ("--drive", "qlc", *ONE, "--throttle", "none", "--trace", sparse(tmp_path, pages))
+    found = json.loads(plan(cli, *arguments, *JSON).out)
+    said = " ".join(plan(cli, *arguments).out.split())
+    if times is None:
+        assert found["padding"] is None and "take up to" not in said
+        return
+    # Four planes of 16 KiB are programmed at once.
+    assert found["padding"]["page_bytes"] == 64 << 10
+    assert found["padding"]["most"] == pytest.approx(times, rel=0.02)
+    assert f"the first 1,000 requests recorded take {times}" in said
+    assert any("take" in note for note in found["notes"])
+
+
+def test_of_traffic_without_requests_the_bounds_of_padding_are_told(cli):
+    def padding(per_day, *more):
+        options = ("--throttle", "none", "--gb-per-day", per_day, *more)
+        return json.loads(plan(cli, "--drive", "qlc", *ONE, *options, *JSON).out)["padding"]
+
+    # 64 KiB in 5 ms are 1,132 GB a day; at the most a page is begun each 5 ms.
+    assert (padding("10")["least"], padding("10")["most"]) == (1, 16)
+    assert padding("1132.5")["most"] == pytest.approx(2, rel=0.01)
+    assert padding("10000") is None
+    assert padding("10", "--waf", "3") is None
+    assert padding("10", "--tbw", "300TB") is None
+    said = plan(cli, "--drive", "qlc", "--gb-per-day", "100", "--seeds", "1").out
+    assert "Whether it then lasts 5 years is not told" in " ".join(said.split())
+    assert "take up to" not in plan(cli, *DRIVE, *ONE, "--gb-per-day", "0.1").out

@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from flashkeel.output import units
 
 DRIVE = ("--drive", "qlc-1xnm", "--model", "1GiB")
 FEW = ("--seeds", "2", "--policy", "base", "--policy", "nlcwip", "--size", "10%", "--size", "50%")
@@ -18,6 +19,11 @@ JSON = ("--format", "json")
 
 def plan(cli, *arguments):
     return cli("plan", "tier", *arguments)
+
+
+def words(found):
+    """Return what was printed, its lines joined."""
+    return " ".join(found.out.split())
 
 
 def recording(path, lines):
@@ -46,8 +52,9 @@ def test_tables_fit_a_terminal_and_a_picture_is_written(cli, trace, tmp_path):
     assert sorted(tmp_path.iterdir()) == [trace, picture]
     tables = found.out[: found.out.index("Smallest NVM:")]
     assert max(map(len, tables.splitlines())) <= 80
-    assert "Cheapest: " in found.out and "with prices of 2019-12-06" in found.out
-    assert "10.0 s of traffic over and over" in found.out
+    assert "Cheapest: " in found.out and "with prices of 2019-12-06" in words(found)
+    assert max(map(len, found.out.splitlines())) <= 80
+    assert "10.0 s of traffic over and over" in words(found)
 
 
 def test_days_are_the_traffic_s_where_a_row_falls_behind(cli, tmp_path):
@@ -68,7 +75,7 @@ def test_days_are_the_traffic_s_where_a_row_falls_behind(cli, tmp_path):
     base = found["outcomes"][0]
     written = base["ssd_bytes_per_day"] * seconds / 86_400
     assert 12_000 * 4096 * 0.5 < written < 12_600 * 4096
-    assert "Some rows fall behind" in outcome.out
+    assert "Some rows fall behind" in words(outcome)
 
 
 def test_json_has_each_choice_under_each_seed(cli, trace):
@@ -103,13 +110,13 @@ def test_wear_makes_the_nvm_larger_in_proportion(cli, trace):
 def test_bounds_that_nothing_keeps_name_what_comes_nearest(cli, trace):
     found = plan(cli, *DRIVE, *FEW, "--trace", trace, "--max-read", "1ns")
     assert found.status == 0
-    assert "Nothing that was tried keeps the bounds under every seed." in found.out
-    assert "Nearest: " in found.out and "beyond its bound: read " in found.out
+    assert "Nothing that was tried keeps the bounds under every seed." in words(found)
+    assert "Nearest: " in found.out and "beyond its bound: read " in words(found)
 
 
 def test_what_is_at_risk_where_nothing_may_be_is_told_in_bytes(cli, trace):
     found = plan(cli, *DRIVE, "--policy", "base", "--seeds", "1", *SHORT, "--trace", trace)
-    assert re.search(r"beyond its bound: risk [0-9.]+ [KMG]iB of 0 B\.", found.out)
+    assert re.search(r"beyond its bound: risk [0-9.]+ [KMG]iB of 0 B\.", words(found))
 
 
 def test_without_a_price_there_are_no_costs(cli, trace, tmp_path):
@@ -117,11 +124,11 @@ def test_without_a_price_there_are_no_costs(cli, trace, tmp_path):
     prices.write_text('date = 2026-01-01\ncurrency = "EUR"\nper_gb = { qlc = 0.05 }\n')
     found = plan(cli, *DRIVE, *FEW, "--trace", trace, "--prices", prices)
     assert found.status == 0
-    assert "No price is known for optane-p4800x" in found.out
+    assert "No price is known for optane-p4800x" in words(found)
     assert "Cheapest" not in found.out and "cost" not in found.out.split("Note:")[0]
     prices.write_text('date = 2026-01-01\ncurrency = "EUR"\nper_gb = { qlc = 0.05, optane = 1 }\n')
     found = plan(cli, *DRIVE, *FEW, "--trace", trace, "--prices", prices)
-    assert "Costs are in EUR, with prices of 2026-01-01" in found.out
+    assert "Costs are in EUR, with prices of 2026-01-01" in words(found)
 
 
 @pytest.mark.parametrize("what", ["Read", "Write"])
@@ -131,7 +138,7 @@ def test_traffic_of_one_kind_and_huge_addresses(cli, tmp_path, what):
     assert (found.status, found.err) == (0, "")
     # No wear without writes, and few requests beyond any tail.
     assert ("endless" in found.out) or what == "Write"
-    assert "A tail is a guess" in found.out
+    assert "A tail is a guess" in words(found)
 
 
 def test_a_profile_is_synthetic(cli):
@@ -249,3 +256,47 @@ def test_check_tells_scripts_whether_anything_keeps_the_bounds(cli, trace, bound
     found = plan(cli, *DRIVE, *FEW, *SHORT, "--trace", trace, "--max-read", bound, "--check", *JSON)
     assert (found.status, found.err) == (status, "")
     assert (json.loads(found.out)["smallest"] is None) == (status == 3)
+
+
+def sparse(tmp_path, pages):
+    """A trace of 2000 writes 20 ms apart, over 8 MiB, of so many pages of 4 KiB."""
+    lines = ((n * 200_000, "Write", n * 37 % 128 << 16, pages << 12) for n in range(2000))
+    return recording(tmp_path / f"{pages}.csv", lines)
+
+
+BARE = ("--drive", "qlc", "--model", "2GiB", "--policy", "base", "--seeds", "1")
+
+
+@pytest.mark.parametrize(("pages", "times"), [(1, 16), (16, 1)])
+def test_flash_pages_that_are_not_full_are_in_the_waf_that_years_go_by(cli, tmp_path, pages, times):
+    trace = sparse(tmp_path, pages)
+    found = json.loads(plan(cli, *BARE, "--trace", trace, *JSON).out)
+    (one,) = found["outcomes"]
+    # Four planes of 16 KiB are programmed at once, and the buffer waits for 5 ms.
+    assert one["padded"] == pytest.approx(times, rel=0.02)
+    assert one["waf"] >= one["padded"]
+    rated = 1000 * 4 * 2 * 4 * 1366 * 1536 * (16 << 10)
+    assert one["ssd_years"] == pytest.approx(
+        rated / one["waf"] / (365 * one["ssd_bytes_per_day"]), rel=0.001
+    )
+    table = plan(cli, *BARE, "--trace", trace)
+    assert f" {units.significant(one['waf'])} " in table.out
+    is_told = "does not wait until flash pages are full" in words(table)
+    assert is_told == (times > 1)
+    sold = plan(cli, "--drive", "qlc,dwpd=0.1", *BARE[2:], "--trace", trace)
+    assert "does not wait until" not in words(sold) and "written at random" not in words(sold)
+
+
+def test_a_first_state_that_lasts_is_named_with_what_ends_it(cli, tmp_path):
+    trace = sparse(tmp_path, 1)
+    found = json.loads(plan(cli, *BARE, "--trace", trace, *JSON).out)
+    (note,) = [note for note in found["notes"] if "written at random" in note]
+    repeat = int(re.search(r"--set repeat=(\d+)", note)[1])
+    assert repeat == pytest.approx(1 / found["outcomes"][0]["turned_over"], abs=1)
+    longer = plan(cli, *BARE, "--trace", trace, "--set", f"repeat={repeat}", *JSON)
+    later = json.loads(longer.out)
+    assert not any("written at random" in note for note in later["notes"])
+    assert later["outcomes"][0]["waf"] < 0.8 * found["outcomes"][0]["waf"]
+    source = ("--profile", "systor-low", "--requests", "3000")
+    made = words(plan(cli, *BARE, "--model", "32GiB", *source))
+    assert "times as many --requests" in made

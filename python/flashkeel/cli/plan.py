@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from flashkeel import lifetime, policies
+from flashkeel import lifetime, padding, policies
 from flashkeel.cli.common import (
     Seed,
     checked,
@@ -25,8 +26,10 @@ from flashkeel.cli.common import (
 from flashkeel.cli.plan_buffer import buffer
 from flashkeel.cli.plan_tier import MediumType, tier
 from flashkeel.lifetime import Estimate, Plan
+from flashkeel.media import Sold
 from flashkeel.output import files, lifetime_plots, lifetime_tables
 from flashkeel.output.progress import Bars
+from flashkeel.padding import Padding
 
 _ENDURANCE = ("rated_cycles", "tbw", "dwpd")
 _DRIVE = ("capacity", *_ENDURANCE, "over_provisioning", "wear_levelling")
@@ -125,9 +128,10 @@ def lifetime_(**options: Any) -> None:  # noqa: ANN401
     with Bars(["lifetime"]) as bars:
         progress = partial(bars.update, 0)
         found = lifetime.estimates(plans, options["seeds"], options["seed"], progress)
-    free, held = found[0], found[-1]
+        free, held = found[0], found[-1]
+        padded = _padding(options, free, progress)
     show_with_picture(
-        lambda: _show(free, held, options["form"]),
+        lambda: _show(free, held, padded, options["form"]),
         lambda out: lifetime_plots.save(free, held, out),
         options["out"],
         options["form"],
@@ -136,12 +140,31 @@ def lifetime_(**options: Any) -> None:  # noqa: ANN401
         end(held.meets_target())
 
 
-def _show(free: Estimate, held: Estimate, form: str) -> None:
+def _padding(
+    options: dict[str, Any], free: Estimate, progress: Callable[[str, float], object]
+) -> Padding | None:
+    """Return what the drive's buffer timeout comes to; None where it is no matter, or unknown.
+
+    It is known of a preset, and a matter of cycles that are used up by what is measured.
+    """
+    preset, plan = options["drive"], free.plan
+    per_day = free.recorded.mean("endured", "demanded_per_day")
+    is_matter = "rated_cycles" in plan.drive and plan.write_amplification is None
+    if preset is None or not is_matter or not per_day:
+        return None
+    sold = Sold.of(preset, is_endurance_known=True)
+    if options["trace"] is not None and padding.can_be_read(plan.traffic["trace"]):
+        return padding.of_trace(sold, plan.traffic["trace"], progress)
+    return padding.of_rate(sold, per_day / 86_400)
+
+
+def _show(free: Estimate, held: Estimate, padded: Padding | None, form: str) -> None:
     if form == "json":
-        result = lifetime.to_object(free, held)
+        result = lifetime.to_object(free, held) | {"padding": padded and asdict(padded)}
+        result["notes"] = [*result["notes"], *lifetime_tables.padding(padded, held)]
         echo(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        _print(free, held)
+        _print(free, held, padded)
 
 
 def _plan(options: dict[str, Any]) -> Plan:
@@ -226,14 +249,14 @@ def _traffic(options: dict[str, Any]) -> dict[str, Any]:
     return {"policy": "constant", "per_day": f"{round(volume * 1e9)}B"}
 
 
-def _print(free: Estimate, held: Estimate) -> None:
+def _print(free: Estimate, held: Estimate, padded: Padding | None) -> None:
     if held.is_infinite:
         echo("Lifetime: infinite; the traffic has no writes.")
         return
     console().print(lifetime_tables.lives(free, held))
     echo()
     echo(lifetime_tables.verdict(free, held))
-    for warning in lifetime_tables.warnings(free, held):
+    for warning in (*lifetime_tables.warnings(free, held), *lifetime_tables.padding(padded, held)):
         echo(paragraph(f"Warning: {warning}"))
     for note in held.notes:
         echo(paragraph(f"Note: {note}."))

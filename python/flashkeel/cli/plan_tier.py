@@ -12,16 +12,18 @@ from typing import Any
 import click
 
 from flashkeel import hierarchy
+from flashkeel.candidates import Bounds, Outcome
 from flashkeel.cli.common import (
     Seed,
     checked,
     console,
     echo,
     end,
+    paragraph,
     show_with_picture,
     source_settings,
 )
-from flashkeel.hierarchy import Answer, Bounds, Outcome, Plan
+from flashkeel.hierarchy import Answer, Plan
 from flashkeel.media import Medium
 from flashkeel.output import files, hierarchy_plots, hierarchy_tables, lifetime_plots
 from flashkeel.output.progress import Bars
@@ -281,7 +283,7 @@ def _print(answer: Answer, bounds: Bounds) -> None:
         shown.print(f"{drive.preset}: tails over seeds (!: beyond a bound)")
         shown.print(hierarchy_tables.latencies(answer, bounds, drive.preset))
         shown.print()
-        shown.print(f"{drive.preset}: what a power cut takes, what is written, how long it lasts")
+        shown.print(f"{drive.preset}: what a power cut takes, GB written a day, how long it lasts")
         shown.print(hierarchy_tables.writes(answer, bounds, drive.preset))
         shown.print()
     shown.print("The least of each policy that keeps the bounds, or what comes nearest")
@@ -291,9 +293,9 @@ def _print(answer: Answer, bounds: Bounds) -> None:
     shown.print(hierarchy_tables.frontier(answer, bounds))
     shown.print()
     for sentence in hierarchy_tables.verdicts(answer, bounds):
-        echo(sentence)
+        echo(paragraph(sentence))
     for note in hierarchy_tables.warnings(answer, bounds):
-        echo(f"Note: {note}")
+        echo(paragraph(f"Note: {note}"))
 
 
 def to_object(answer: Answer, bounds: Bounds) -> dict[str, Any]:
@@ -336,6 +338,10 @@ def _of(outcome: Outcome, bounds: Bounds) -> dict[str, Any]:
         "nvm_bytes_per_day",
         "ssd_years",
         "nvm_years",
+        "waf",
+        "padded",
+        "turned_over",
+        "from_free",
         "behind",
     )
     sizes = [one.read_by_size_ns for one in outcome.measured]

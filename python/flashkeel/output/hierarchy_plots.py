@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flashkeel.hierarchy import Bounds
+from flashkeel.candidates import Bounds
 from flashkeel.output.files import whole
 from flashkeel.output.plots import latencies
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.table import Table
 
+from flashkeel import padding
+from flashkeel.candidates import Bounds, Measured, Outcome
 from flashkeel.comparison import FEW
-from flashkeel.hierarchy import BASE, DAY_NS, Answer, Bounds, Outcome
+from flashkeel.first_state import LEAST_WAF
+from flashkeel.hierarchy import BASE, DAY_NS, Answer, Plan
 from flashkeel.media import YEAR_DAYS
 from flashkeel.output import units
+from flashkeel.steadiness import MOST_FREE
 
 _BEHIND = 1.05
 """Rows that take so many times as long as the traffic have fallen behind."""
@@ -43,7 +48,7 @@ def writes(answer: Answer, bounds: Bounds, drive: str) -> Table:
     table = _table(
         "policy",
         "NVM",
-        right=("at risk", "GB/day SSD", "GB/day NVM", "SSD years", "NVM years"),
+        right=("at risk", "to SSD", "to NVM", "WAF", "SSD years", "NVM years"),
     )
     for one in answer.of(drive):
         excess = one.excess(bounds)
@@ -53,6 +58,7 @@ def writes(answer: Answer, bounds: Bounds, drive: str) -> Table:
             _marked(units.size(one.mean("risk_bytes")), "risk" in excess),
             _giga(one, "ssd_bytes_per_day"),
             _giga(one, "nvm_bytes_per_day") if one.nvm_bytes else units.MISSING,
+            _waf(one),
             _marked(_years(one, "ssd_years"), "SSD" in excess),
             _years(one, "nvm_years") if one.nvm_bytes else units.MISSING,
         )
@@ -140,6 +146,7 @@ def warnings(answer: Answer, bounds: Bounds) -> list[str]:
             f"Some rows fall behind and take up to {units.significant(behind)} times as long as "
             "the traffic: their latencies say how long the traffic is, and not what the drive does."
         )
+    found += _wear(answer)
     presets = dict.fromkeys(medium.preset for medium in (*plan.drives, plan.nvm))
     unpriced = [preset for preset in presets if plan.prices.of(preset, 1.0) is None]
     if unpriced:
@@ -162,6 +169,51 @@ def warnings(answer: Answer, bounds: Bounds) -> list[str]:
         )
     others = [note for note in dict.fromkeys(notes) if "never filled" not in note]
     return found + [f"{note[:1].upper()}{note[1:]}." for note in others]
+
+
+def _wear(answer: Answer) -> Iterator[str]:
+    """Give what SSD years rest on, of drives whose cycles they come from."""
+    drives = [one.preset for one in answer.plan.drives if one.writes_per_day is None]
+    rows = [one for drive in drives for outcome in answer.of(drive) for one in outcome.measured]
+    worn = [one for one in rows if (one.waf or 0.0) >= LEAST_WAF]
+    most = max((one.padded for one in worn), default=1.0)
+    if most >= padding.LEAST:
+        yield (
+            "In some rows the drive's write buffer does not wait until flash pages are full: up to "
+            f"{units.significant(most)} times as much is programmed for writes as is written, and "
+            "SSD years are about as many times fewer. `plan lifetime` takes pages to be full."
+        )
+    if young := [one.turned_over for one in worn if one.turned_over < 1]:
+        ends = dict.fromkeys(units.share(pick(young)) for pick in (min, max))
+        yield (
+            "The drive's model was written at random everywhere before, and what is programmed for "
+            f"writes is {' to '.join(ends)} of it in some rows: WAF, and SSD years with it, are "
+            f"that state's more than the traffic's. {_longer(answer.plan, min(young))}."
+        )
+    yield from _free(worn)
+
+
+def _longer(plan: Plan, share: float) -> str:
+    """Return which option has so small a share of a model written as a whole."""
+    if plan.requests is not None:
+        more = units.count(math.ceil(1 / share))
+        return f"With {more} times as many --requests as much is programmed as it holds"
+    times = math.ceil(1 / share) * int(plan.source.get("repeat", 1))
+    return f"With --set repeat={times} as much is programmed as it holds"
+
+
+def _free(worn: Sequence[Measured]) -> Iterator[str]:
+    shares = [one.from_free for one in worn if one.from_free is not None]
+    for share, state in ((max(shares, default=0.0), "lower"), (min(shares, default=0.0), "higher")):
+        if abs(share) > MOST_FREE:
+            why = (
+                "of what was programmed went into blocks that were free before"
+                if share > 0
+                else "more was erased than programmed"
+            )
+            yield (
+                f"In some rows WAF is {state} than it stays: up to {units.share(abs(share))} {why}."
+            )
 
 
 def _table(*left: str, right: tuple[str, ...], last: str | None = None) -> Table:
@@ -221,6 +273,11 @@ def _marked(text: str, is_missed: bool) -> str:
 def _giga(one: Outcome, name: str) -> str:
     value = one.mean(name)
     return units.MISSING if value is None else units.significant(value / 1e9, 2)
+
+
+def _waf(one: Outcome) -> str:
+    waf = one.mean("waf")
+    return units.MISSING if waf is None else units.significant(waf)
 
 
 def _years(one: Outcome, name: str) -> str:

@@ -14,6 +14,7 @@ from flashkeel.output import units
 
 if TYPE_CHECKING:
     from flashkeel.lifetime import Estimate
+    from flashkeel.padding import Padding
 
 
 def lives(free: Estimate, held: Estimate) -> Table:
@@ -42,6 +43,35 @@ def warnings(free: Estimate, held: Estimate) -> list[str]:
     """Return what the numbers hide, a sentence each."""
     found = (_recording(held), _draws(free), _first(held), _rating(held), _rounding(held))
     return [each for each in found if each is not None]
+
+
+def padding(found: Padding | None, held: Estimate) -> list[str]:
+    """Return in a sentence what a write buffer that does not wait comes to, where it does."""
+    if found is None:
+        return []
+    begins = (
+        "Flash pages are taken to be full, but the drive's buffer waits only "
+        f"{units.duration(found.timeout_ns)} for {units.size(found.page_bytes)} to fill one: "
+    )
+    if found.requests is None:
+        most = units.significant(found.most, 2)
+        ends = f"small writes further apart take up to {most} times the pages, and wear it faster"
+        tells = "; --trace tells"
+    else:
+        most = units.significant(found.most)
+        ends = (
+            f"replayed on it, the first {found.requests:,} requests recorded take "
+            f"{most} times the pages, and wear it about as fast"
+        )
+        tells = ""
+    shortest = (held.years["p5"] or MOST_YEARS) / found.most
+    target = held.plan.target_years
+    doubt = (
+        f". Whether it then lasts {units.years(target)} is not told"
+        if held.meets_target() and shortest < target
+        else ""
+    )
+    return [f"{begins}{ends}{tells}{doubt}."]
 
 
 def _recording(estimate: Estimate) -> str | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -166,6 +167,8 @@ class Plan:
             raise InputError(
                 f"--trace {self.source['path']}: every run reads it; save it to a file first"
             )
+        if not self.drives:
+            raise InputError("no drive is given; name one candidate at least")
         sold = [Sold.of(drive) for drive in self.drives]
         footprint = self._footprint(sold[0], progress)
         choices = [(one, choice) for one in sold for choice in self._choices(one.medium)]
@@ -247,7 +250,8 @@ class Plan:
             (f"{outer}upper.dram.capacity", f"--dram {self.dram}"),
         ):
             error = error.replace(key, option)
-        return error
+        of_drive = f"the model of {choice.drive}, for which a larger --model may do: "
+        return re.sub(rf"{re.escape(outer)}(lower\.tier\.)?lower\.ssd\.", of_drive, error)
 
     def _outcome(
         self,

@@ -17,6 +17,8 @@ from flashkeel.media import YEAR_DAYS
 from flashkeel.output import units
 from flashkeel.steadiness import MOST_FREE
 
+_SHORT_NS = 60e9
+"""What was recorded in less has no course by the minute, and is a burst or a pause."""
 _BEHIND = 1.05
 """Rows that take so many times as long as the traffic have fallen behind."""
 
@@ -140,6 +142,8 @@ def warnings(answer: Answer, bounds: Bounds) -> list[str]:
         f"Days and years are {units.duration(answer.duration_ns)} of traffic over and over; "
         f"a year is {units.count(times)} times as long."
     ]
+    if answer.duration_ns < _SHORT_NS:
+        found.append("From so short a time no year follows: only latencies tell.")
     behind = max(one.behind for outcome in answer.outcomes for one in outcome.measured)
     if behind >= _BEHIND:
         found.append(
@@ -165,7 +169,8 @@ def warnings(answer: Answer, bounds: Bounds) -> list[str]:
     notes = [note for outcome in answer.outcomes for note in outcome.notes]
     if any("never filled" in note for note in notes):
         found.append(
-            "In some rows memory or NVM never filled, so that more of it changes nothing there."
+            "In some rows memory or NVM never filled, so that more of it changes nothing there; "
+            "what it holds at the end may never have been written to the SSD."
         )
     others = [note for note in dict.fromkeys(notes) if "never filled" not in note]
     return found + [f"{note[:1].upper()}{note[1:]}." for note in others]
@@ -194,12 +199,13 @@ def _wear(answer: Answer) -> Iterator[str]:
 
 
 def _longer(plan: Plan, share: float) -> str:
-    """Return which option has so small a share of a model written as a whole."""
+    """Return which options have so small a share of a model written as a whole."""
+    times, options = math.ceil(1 / share), ""
     if plan.requests is not None:
-        more = units.count(math.ceil(1 / share))
-        return f"With {more} times as many --requests as much is programmed as it holds"
-    times = math.ceil(1 / share) * int(plan.source.get("repeat", 1))
-    return f"With --set repeat={times} as much is programmed as it holds"
+        options += f"--requests {times * plan.requests} "
+    if plan.source["policy"] == "trace":
+        options += f"--set repeat={times * int(plan.source.get('repeat', 1))} "
+    return f"With {options}as much is programmed as it holds"
 
 
 def _free(worn: Sequence[Measured]) -> Iterator[str]:

@@ -18,10 +18,12 @@ INCOMPLETE = "bare"
 TABLES = {"flash_operations"}
 """Tables of counts, each by a name."""
 COUNTS = {
-    "admitted_bytes", "aligned", "asked", "bad_lines", "beyond", "broken_windows", "buffered_pages_read",
+    "admitted_bytes", "aligned", "asked", "bad_lines", "beyond", "broken_windows",
+    "buffered_pages_read",
     "bytes_read", "bytes_written", "changes", "changes_held", "changes_held_for_windows",
     "checked_pages", "clean_pages_evicted", "clipped", "coalesced_pages",
-    "collections_out_of_turn", "critical_bytes", "delivered", "demoted_bytes", "deterministic_ns", "deterministic_windows",
+    "collections_out_of_turn", "critical_bytes", "delivered", "demoted_bytes",
+    "deterministic_ns", "deterministic_windows",
     "direct_writes", "dirty_regions", "drained_bytes", "erases", "failed_writebacks",
     "filled_bytes", "flushes", "folded", "forced", "free_block_stalls", "gc_blocked_pages_read",
     "given", "given_up_pages", "hedged_bytes", "hedged_reads", "hedges_won", "host_bytes_read",

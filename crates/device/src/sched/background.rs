@@ -22,10 +22,13 @@ impl Dispatcher {
     /// all that they have not begun with.
     pub fn allow_background(&mut self, now: Time, partition: u32, is_allowed: bool, events: &mut EventQueue) {
         let open = if is_allowed { ALL_TASKS } else { FOREGROUND };
-        if std::mem::replace(&mut self.windows[partition as usize], open) == open {
+        let chips = self.held.in_turn(partition).into_iter().flatten();
+        // They are all in one window.
+        if self.queues[chips.clone().next().expect("a partition has chips")].window == open {
             return;
         }
-        for chip in self.held.chips_of(partition) {
+        chips.clone().for_each(|chip| self.queues[chip].window = open);
+        for chip in chips.clone() {
             let kept_back = self.queues[chip].pending_in(!FOREGROUND, &self.operations);
             if is_allowed {
                 self.loads[chip] += kept_back;
@@ -35,14 +38,19 @@ impl Dispatcher {
             }
         }
         if is_allowed {
-            self.retry_held(now, partition, events);
+            for chip in chips {
+                if self.queues[chip].mask() & !FOREGROUND != 0 {
+                    self.dispatch(now, ChipId(chip as u32), events);
+                    self.held.pass(partition, chip);
+                }
+            }
         }
     }
 
     /// Whether the window of a chip lets a task issue.
     #[inline]
     pub(super) fn lets(&self, chip: ChipId, task: Task) -> bool {
-        self.windows[self.queues[chip.0 as usize].partition as usize] >> task as u32 & 1 == 1
+        self.queues[chip.0 as usize].window >> task as u32 & 1 == 1
     }
 
     /// Puts back what is in a chip's slots in the background and has not begun. Map pages
@@ -104,7 +112,7 @@ impl Dispatcher {
     #[inline]
     fn background_of(&self, chip: ChipId) -> Background {
         let queue = &self.queues[chip.0 as usize];
-        if self.windows[queue.partition as usize] == ALL_TASKS {
+        if queue.window == ALL_TASKS {
             return queue.background;
         }
         let mut begun = Background::default();

@@ -6,7 +6,7 @@ use super::chip_log::{ChipLog, Interval};
 use super::held::Held;
 use super::operation::OpState;
 use super::queue::{ChipQueue, Pending};
-use super::{ALL_TASKS, Arbiter, FlashOp, FlashOpId, FlashOps, Signals, Task};
+use super::{Arbiter, FlashOp, FlashOpId, FlashOps, Signals, Task};
 use crate::address::ChipId;
 use crate::flash::{Array, Job, Step, Timing};
 
@@ -31,8 +31,6 @@ pub struct Dispatcher {
     /// Whether they do so whatever it is, but for operations that are suspended already.
     pub(super) reads_pass_slots: bool,
     pub(super) held: Held,
-    /// Bit set of the tasks of each partition that its window lets issue.
-    pub(super) windows: Vec<u32>,
     arrivals: u64,
     /// Notes what chips do, while somebody wants to see it.
     pub(super) log: Option<Box<ChipLog>>,
@@ -56,7 +54,6 @@ impl Dispatcher {
             depth,
             loads: vec![0; chips as usize],
             held: Held::new(chips as usize, partitions as usize),
-            windows: vec![ALL_TASKS; partitions as usize],
             arrivals: 0,
             log: None,
             #[cfg(test)]
@@ -110,11 +107,11 @@ impl Dispatcher {
     /// the same.
     #[inline(always)]
     fn issue_at_once(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) -> bool {
-        let Dispatcher { queues, operations, array, log, arbiter, windows, depth, .. } = self;
+        let Dispatcher { queues, operations, array, log, arbiter, depth, .. } = self;
         let FlashOp { chip, task, purpose, .. } = operations[id];
         let queue = &mut queues[chip.0 as usize];
         let (mask, partition) = (1 << task as u32, queue.partition);
-        let open = arbiter.open_tasks(partition) & windows[partition as usize];
+        let open = arbiter.open_tasks(partition) & queue.window;
         if queue.mask() != 0 || queue.slots_used == *depth || open & mask == 0 {
             return false;
         }
@@ -348,15 +345,14 @@ impl Dispatcher {
 
     #[inline(always)]
     fn dispatch_pending(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
-        let Dispatcher { queues, operations, array, log, arbiter, windows, held, depth, .. } = self;
+        let Dispatcher { queues, operations, array, log, arbiter, held, depth, .. } = self;
         let mut at = At { chip, queue: &mut queues[chip.0 as usize], operations, array, log };
         let partition = at.queue.partition;
-        let window = windows[partition as usize];
+        let window = at.queue.window;
         loop {
-            let waiting = at.queue.mask();
+            let waiting = at.queue.mask() & window;
             let has_room = at.queue.slots_used < *depth;
-            let mask =
-                if waiting != 0 && has_room { waiting & window & arbiter.open_tasks(partition) } else { 0 };
+            let mask = if waiting != 0 && has_room { waiting & arbiter.open_tasks(partition) } else { 0 };
             if mask == 0 {
                 let kept = if has_room { waiting } else { 0 };
                 if std::mem::replace(&mut at.queue.held, kept) != kept {
@@ -389,21 +385,15 @@ impl Dispatcher {
     #[inline(always)]
     pub(super) fn retry_opened(&mut self, now: Time, chip: ChipId, opened: u32, events: &mut EventQueue) {
         let partition = self.queues[chip.0 as usize].partition;
-        if opened != 0 && self.open_tasks(partition) & opened != 0 {
+        if opened != 0 && self.arbiter.open_tasks(partition) & opened != 0 {
             self.retry_held(now, partition, events);
         }
     }
 
-    /// Bit set of a partition's tasks that may issue at all now.
-    #[inline]
-    pub(super) fn open_tasks(&self, partition: u32) -> u32 {
-        self.arbiter.open_tasks(partition) & self.windows[partition as usize]
-    }
-
-    /// Offers a partition's held chips again, in rotation, after what is open has changed.
-    pub(super) fn retry_held(&mut self, now: Time, partition: u32, events: &mut EventQueue) {
+    /// Offers a partition's held chips again, in rotation, after the policy's limits moved.
+    fn retry_held(&mut self, now: Time, partition: u32, events: &mut EventQueue) {
         for mut chips in self.held.in_turn(partition) {
-            while let Some(chip) = self.held.next(chips.clone(), self.open_tasks(partition)) {
+            while let Some(chip) = self.held.next(chips.clone(), self.arbiter.open_tasks(partition)) {
                 self.dispatch(now, ChipId(chip as u32), events);
                 self.held.pass(partition, chip);
                 chips.start = chip + 1;

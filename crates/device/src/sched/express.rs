@@ -31,7 +31,7 @@ impl Dispatcher {
         }
         queue.suspendable > 0
             && queue.slots_used > 0
-            && self.open_tasks(queue.partition) >> operation.task as u32 & 1 == 1
+            && (self.arbiter.open_tasks(queue.partition) & queue.window) >> operation.task as u32 & 1 == 1
     }
 
     /// Whether what is in a chip's first slot may be suspended or overtaken once more.

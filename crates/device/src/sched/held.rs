@@ -34,12 +34,6 @@ impl Held {
         [cursor..first + self.chips_per_partition, first..cursor]
     }
 
-    /// The chips of a partition.
-    pub fn chips_of(&self, partition: u32) -> Range<usize> {
-        let first = self.first(partition);
-        first..first + self.chips_per_partition
-    }
-
     /// The turn passes on from a partition's `chip`.
     #[inline]
     pub fn pass(&mut self, partition: u32, chip: usize) {

@@ -2,7 +2,7 @@
 
 use flashkeel_engine::{Span, Time};
 
-use super::{FlashOp, FlashOpId, FlashOps, Purpose, Task};
+use super::{ALL_TASKS, FlashOp, FlashOpId, FlashOps, Purpose, Task};
 use crate::address::NONE;
 use crate::flash::{Meter, Timing};
 
@@ -118,7 +118,9 @@ pub struct ChipQueue {
     /// The partition that has the chip.
     pub(super) partition: u32,
     pub(super) background: Background,
-    /// Bit set of the tasks that the policy holds back although a slot is free.
+    /// Bit set of the tasks that the present window lets issue.
+    pub(super) window: u32,
+    /// Bit set of those of them that the policy holds back although a slot is free.
     pub(super) held: u32,
     pending: [Fifo; Task::COUNT],
     mask: u32,
@@ -153,6 +155,7 @@ impl ChipQueue {
             channel,
             partition,
             background: Background::default(),
+            window: ALL_TASKS,
             held: 0,
             pending: [Fifo::EMPTY; Task::COUNT],
             mask: 0,

@@ -31,10 +31,11 @@ pub(crate) struct LogFile {
 type File = SerializedFileWriter<Vec<u8>>;
 
 impl LogFile {
-    /// A file of the first `max_rows` requests that `recorder` will measure.
-    pub fn of(recorder: &mut Recorder, max_rows: u64) -> Self {
+    /// A file of the first `max_rows` requests that `recorder` will measure, and of whose they
+    /// are if there are several tenants.
+    pub fn of(recorder: &mut Recorder, max_rows: u64, has_tenants: bool) -> Self {
         let (rows, lots) = sync_channel(LOTS);
-        recorder.log_to(rows, max_rows);
+        recorder.log_to(rows, max_rows, has_tenants);
         LogFile { encoder: thread::spawn(move || encode(&lots)) }
     }
 
@@ -139,7 +140,9 @@ fn properties() -> WriterPropertiesPtr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashkeel_engine::{Cause, Completion, Lba, Ledger, Operation, RequestId, Span, Status, Time};
+    use flashkeel_engine::{
+        Cause, Completion, Lba, Ledger, Operation, RequestId, Span, Status, TenantId, Time,
+    };
     use flashkeel_stats::{Asked, MeasureConfig};
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
@@ -147,13 +150,14 @@ mod tests {
     #[test]
     fn a_cause_that_only_later_lots_met_is_nought_in_those_before() {
         let mut recorder = Recorder::new(&MeasureConfig::default(), Span::ZERO, &[]);
-        let file = LogFile::of(&mut recorder, u64::MAX);
+        let file = LogFile::of(&mut recorder, u64::MAX, false);
         let met = LogRows::MOST + 1;
         for row in 0..met + 2 {
             let mut ledger = Ledger::ZERO;
             ledger.charge(if row < met { Cause::OwnFlash } else { Cause::BehindErase }, Span(7));
-            let (lba, arrived) = (Lba(row as u64), Time::ZERO);
-            let asked = Asked { operation: Operation::Read, lba, sectors: 8, asked_sectors: 8, arrived };
+            let (lba, arrived, tenant) = (Lba(row as u64), Time::ZERO, TenantId(0));
+            let asked =
+                Asked { operation: Operation::Read, lba, sectors: 8, asked_sectors: 8, arrived, tenant };
             let id = RequestId(row as u64);
             recorder.record(&asked, &Completion { id, time: Time(7), status: Status::Ok, ledger });
         }

@@ -58,8 +58,9 @@ pub fn run(
     let workloads = stack::workloads(&config);
     let warm_up = workloads.iter().map(|workload| workload.warm_up).max().unwrap_or_default();
     let mut recorder = Recorder::new(&config.measure, warm_up, &gauges);
-    let log = config.measure.log_requests.then(|| LogFile::of(&mut recorder, config.measure.log_rows));
     let names = stack::tenants(&config);
+    let is_logged = config.measure.log_requests;
+    let log = is_logged.then(|| LogFile::of(&mut recorder, config.measure.log_rows, names.len() > 1));
     let tenants = sources.iter_mut().zip(&workloads).map(|(source, workload)| Tenant {
         source: source.as_mut(),
         workload,

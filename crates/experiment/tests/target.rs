@@ -102,7 +102,7 @@ fn each_variant_is_checked_on_its_own_device() {
          \"48MiB\" }}\n[[runs]]\nname = \"large\"\n[[runs]]\nname = \"small\"\n\
          set.\"device.logical_capacity\" = \"32MiB\"\n"
     );
-    let reaches_beyond = "the region reaches beyond the device";
+    let reaches_beyond = "the region reaches beyond the 32MiB of the device";
     assert!(refusal(&document).contains(reaches_beyond));
     let of_stacks = document.replace(
         "\"device.logical_capacity\" = \"32MiB\"",

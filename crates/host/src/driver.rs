@@ -82,7 +82,6 @@ pub fn drive<L: Measured + ?Sized>(
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     asked: Asked,
-    tenant: TenantId,
     /// When the leaf took it, which may be after it arrived.
     accepted: Time,
 }
@@ -267,8 +266,9 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
             sectors: arrival.sectors,
             asked_sectors: arrival.asked_sectors,
             arrived: due.min(self.now),
+            tenant: request.tenant,
         };
-        self.flights.take_off(Flight { asked, tenant: request.tenant, accepted: self.now });
+        self.flights.take_off(Flight { asked, accepted: self.now });
         if let Submit::Refused(status) = answer {
             self.end_at_once(id, status);
         }
@@ -446,13 +446,13 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
             return;
         }
         for completion in &mut self.completions {
-            let Flight { asked, tenant, accepted } = self.flights.land(completion.id);
+            let Flight { asked, accepted } = self.flights.land(completion.id);
             if asked.arrived != accepted {
                 completion.ledger.charge_between(Cause::HostQueue, asked.arrived, accepted);
             }
             completion.id = nth(completion.id);
             self.recorder.record(&asked, completion);
-            let tenant = usize::from(tenant.0);
+            let tenant = usize::from(asked.tenant.0);
             self.feeds[tenant].record(&asked, completion);
             if self.feeds.len() > 1 {
                 self.turns.changed.push(tenant);

@@ -135,8 +135,9 @@ impl Seen {
         // Each span counts its own time; what was asked for before ends in it.
         let base = begun.0.min(asked.0);
         let shifted = Completion { time: Time(completion.time.0 - base), ..*completion };
-        let Request { operation, lba, sectors, .. } = *request;
-        let asked = Asked { operation, lba, sectors, asked_sectors: sectors, arrived: Time(asked.0 - base) };
+        let Request { operation, lba, sectors, tenant, .. } = *request;
+        let arrived = Time(asked.0 - base);
+        let asked = Asked { operation, lba, sectors, asked_sectors: sectors, arrived, tenant };
         Arc::make_mut(recorder).record(&asked, &shifted);
     }
 

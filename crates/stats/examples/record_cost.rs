@@ -2,7 +2,9 @@
 
 use std::{hint::black_box, time::Instant};
 
-use flashkeel_engine::{Cause, Completion, Lba, Ledger, Operation, RequestId, Span, Status, Stream, Time};
+use flashkeel_engine::{
+    Cause, Completion, Lba, Ledger, Operation, RequestId, Span, Status, Stream, TenantId, Time,
+};
 use flashkeel_stats::{Asked, MeasureConfig, Recorder};
 
 fn main() {
@@ -23,7 +25,8 @@ fn main() {
                 ledger.charge(Cause::BehindErase, Span(stream.exponential(3_000_000.0) as u64));
             }
             let lba = Lba(stream.below(1 << 30));
-            let asked = Asked { operation, lba, sectors, asked_sectors: sectors, arrived: Time::ZERO };
+            let (arrived, tenant) = (Time::ZERO, TenantId(0));
+            let asked = Asked { operation, lba, sectors, asked_sectors: sectors, arrived, tenant };
             let completion = Completion { id: RequestId(id), time: Time::ZERO, status: Status::Ok, ledger };
             (asked, ledger.total(), completion)
         })

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::SyncSender;
 
-use flashkeel_engine::{Completion, Lba, Operation, SECTOR_BYTES, Span, Status, Time};
+use flashkeel_engine::{Completion, Lba, Operation, SECTOR_BYTES, Span, Status, TenantId, Time};
 
 use crate::{
     BlameTable, Latencies, LogRows, MeasureConfig, Series, SizeClass, Summary,
@@ -42,6 +42,8 @@ pub struct Asked {
     pub asked_sectors: u32,
     /// When: its latency counts from here.
     pub arrived: Time,
+    /// Who asked.
+    pub tenant: TenantId,
 }
 
 /// What a recorder ends as.
@@ -75,9 +77,9 @@ impl Recorder {
 
     /// Hands one row for each measured request to `rows`, in order of completion and
     /// [`LogRows::MOST`] at a time, until there are `max_rows`; with the end of the run what
-    /// is left comes, even if it is none.
-    pub fn log_to(&mut self, rows: SyncSender<LogRows>, max_rows: u64) {
-        self.log = Some(RequestLog::new(max_rows, rows));
+    /// is left comes, even if it is none. Rows of several tenants say whose they are.
+    pub fn log_to(&mut self, rows: SyncSender<LogRows>, max_rows: u64, has_tenants: bool) {
+        self.log = Some(RequestLog::new(max_rows, rows, has_tenants));
     }
 
     /// Takes one completion. The latency is the time from the request's arrival to the

@@ -21,6 +21,8 @@ pub(crate) struct RequestLog {
 pub struct LogRows {
     id: Vec<u64>,
     operation: Vec<u8>,
+    /// If there are several.
+    tenant: Option<Vec<u64>>,
     lba: Vec<u64>,
     sectors: Vec<u64>,
     submitted_ns: Vec<u64>,
@@ -32,8 +34,8 @@ pub struct LogRows {
 }
 
 impl RequestLog {
-    pub fn new(max_rows: u64, out: SyncSender<LogRows>) -> Self {
-        RequestLog { rows_left: max_rows, not_logged: 0, rows: LogRows::new(Vec::new()), out }
+    pub fn new(max_rows: u64, out: SyncSender<LogRows>, has_tenants: bool) -> Self {
+        RequestLog { rows_left: max_rows, not_logged: 0, rows: LogRows::new(Vec::new(), has_tenants), out }
     }
 
     pub fn record(&mut self, asked: &Asked, completion: &Completion) {
@@ -45,6 +47,9 @@ impl RequestLog {
         let rows = &mut self.rows;
         rows.id.push(completion.id.0);
         rows.operation.push(asked.operation as u8);
+        if let Some(tenant) = &mut rows.tenant {
+            tenant.push(u64::from(asked.tenant.0));
+        }
         rows.lba.push(asked.lba.0);
         rows.sectors.push(u64::from(asked.sectors));
         rows.submitted_ns.push(asked.arrived.0);
@@ -82,7 +87,7 @@ impl RequestLog {
 
     /// Hands over the rows there are.
     pub fn flush(&mut self) {
-        let next = LogRows::new(self.rows.met.clone());
+        let next = LogRows::new(self.rows.met.clone(), self.rows.tenant.is_some());
         let rows = std::mem::replace(&mut self.rows, next);
         // Who takes no more of them has failed, and says so.
         let _ = self.out.send(rows);
@@ -93,12 +98,13 @@ impl LogRows {
     /// Rows that come together, but for the last.
     pub const MOST: usize = 1 << 17;
 
-    fn new(met: Vec<Cause>) -> Self {
+    fn new(met: Vec<Cause>, has_tenants: bool) -> Self {
         let mut cause_ns = std::array::from_fn(|_| Vec::new());
         met.iter().for_each(|&cause| cause_ns[cause as usize] = Vec::with_capacity(Self::MOST));
         LogRows {
             id: Vec::with_capacity(Self::MOST),
             operation: Vec::with_capacity(Self::MOST),
+            tenant: has_tenants.then(|| Vec::with_capacity(Self::MOST)),
             lba: Vec::with_capacity(Self::MOST),
             sectors: Vec::with_capacity(Self::MOST),
             submitted_ns: Vec::with_capacity(Self::MOST),
@@ -118,23 +124,23 @@ impl LogRows {
         self.id.is_empty()
     }
 
-    /// The columns: `id`, `operation`, `lba` (512-byte sectors), `sectors`,
-    /// `submitted_ns`, `completed_ns`, `latency_ns`, and for each cause that any request up
+    /// The columns: `id`, `operation`, of several tenants `tenant` by its number, `lba` (512-byte
+    /// sectors), `sectors`, `submitted_ns`, `completed_ns`, `latency_ns`, and for each cause that any request up
     /// to the last of these has met its label with `_ns` after it, in the order of
     /// [`Cause::ALL`].
     pub fn into_columns(self) -> Vec<(String, Column)> {
         let times = self.submitted_ns.iter().zip(&self.completed_ns);
         let latency = times.map(|(submitted, completed)| completed - submitted).collect();
         let operation = Column::Word { indices: self.operation, vocabulary: OPERATION_NAMES };
-        let mut columns = vec![
-            ("id".to_owned(), Column::U64(self.id)),
-            ("operation".to_owned(), operation),
+        let mut columns = vec![("id".to_owned(), Column::U64(self.id)), ("operation".to_owned(), operation)];
+        columns.extend(self.tenant.map(|tenant| ("tenant".to_owned(), Column::U64(tenant))));
+        columns.extend([
             ("lba".to_owned(), Column::U64(self.lba)),
             ("sectors".to_owned(), Column::U64(self.sectors)),
             ("submitted_ns".to_owned(), Column::U64(self.submitted_ns)),
             ("completed_ns".to_owned(), Column::U64(self.completed_ns)),
             ("latency_ns".to_owned(), Column::U64(latency)),
-        ];
+        ]);
         for (&cause, ns) in Cause::ALL.iter().zip(self.cause_ns) {
             if self.met.contains(&cause) {
                 columns.push((format!("{}_ns", cause.label()), Column::U64(ns)));

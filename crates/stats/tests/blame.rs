@@ -105,10 +105,11 @@ fn bad_questions_are_refused() {
 #[cfg(debug_assertions)]
 #[should_panic(expected = "a ledger must sum to the latency")]
 fn a_ledger_that_does_not_add_up_is_caught() {
-    use flashkeel_engine::{Completion, Lba, Ledger, RequestId, Status};
+    use flashkeel_engine::{Completion, Lba, Ledger, RequestId, Status, TenantId};
     use flashkeel_stats::Asked;
     let operation = Operation::Read;
-    let asked = Asked { operation, lba: Lba(0), sectors: 8, asked_sectors: 8, arrived: Time::ZERO };
+    let (lba, arrived, tenant) = (Lba(0), Time::ZERO, TenantId(0));
+    let asked = Asked { operation, lba, sectors: 8, asked_sectors: 8, arrived, tenant };
     let (status, ledger) = (Status::Ok, Ledger::ZERO);
     support::recorder().record(&asked, &Completion { id: RequestId(0), time: Time(10), status, ledger });
 }

@@ -4,7 +4,7 @@ mod support;
 
 use std::sync::mpsc::sync_channel;
 
-use flashkeel_engine::{Cause, Completion, Lba, Ledger, Operation, RequestId, Span, Status, Time};
+use flashkeel_engine::{Cause, Completion, Lba, Ledger, Operation, RequestId, Span, Status, TenantId, Time};
 use flashkeel_stats::{Asked, Column, LogRows, MeasureConfig, Recorder, Series, Summary};
 use support::{Sample, feed, feed_one, read};
 
@@ -21,7 +21,7 @@ fn requests_submitted_during_the_warm_up_count_in_the_digest_only() {
     let run = |first_latency_ns| {
         let (out, rows) = sync_channel(8);
         let mut recorder = Recorder::new(&MeasureConfig::default(), Span::from_ms(10), &[]);
-        recorder.log_to(out, u64::MAX);
+        recorder.log_to(out, u64::MAX, false);
         // The first is submitted before the end of the warm-up and completes after it.
         feed(&mut recorder, &[at_ms(9, first_latency_ns), at_ms(10, 1_000), at_ms(11, 1_000)]);
         (
@@ -68,6 +68,7 @@ fn a_read_is_small_by_what_was_asked_for() {
         sectors: 136,
         asked_sectors: 128,
         arrived: Time::ZERO,
+        tenant: TenantId(0),
     };
     let mut ledger = Ledger::ZERO;
     ledger.charge(Cause::OwnFlash, Span(1_000));
@@ -170,7 +171,7 @@ fn a_window_that_the_clock_cannot_end_stays_open() {
 fn logged(samples: &[Sample], max_rows: u64) -> (Vec<LogRows>, u64) {
     let (out, rows) = sync_channel(8);
     let mut recorder = Recorder::new(&MeasureConfig::default(), Span::ZERO, &[]);
-    recorder.log_to(out, max_rows);
+    recorder.log_to(out, max_rows, false);
     feed(&mut recorder, samples);
     let measurement = recorder.finish(Time(5_000_000), &[]);
     assert_eq!(measurement.summary.requests, samples.len() as u64);
@@ -180,6 +181,22 @@ fn logged(samples: &[Sample], max_rows: u64) -> (Vec<LogRows>, u64) {
 fn three() -> [Sample; 3] {
     let slow = Sample { owners: vec![(Cause::OwnFlash, 10), (Cause::BehindErase, 90)], ..at_ms(1, 0) };
     [read(50), slow, Sample { operation: Operation::Write, ..at_ms(2, 70) }]
+}
+
+#[test]
+fn rows_of_several_tenants_say_whose_they_are() {
+    let (out, rows) = sync_channel(8);
+    let mut recorder = support::recorder();
+    recorder.log_to(out, u64::MAX, true);
+    for (id, tenant) in [1, 0, 300].map(TenantId).into_iter().enumerate() {
+        let (operation, lba, arrived) = (Operation::Read, Lba(0), Time::ZERO);
+        let asked = Asked { operation, lba, sectors: 8, asked_sectors: 8, arrived, tenant };
+        let id = RequestId(id as u64);
+        recorder.record(&asked, &Completion { id, time: arrived, status: Status::Ok, ledger: Ledger::ZERO });
+    }
+    recorder.finish(Time(1), &[]);
+    let columns = rows.recv().expect("the last lot").into_columns();
+    assert_eq!(column(&columns, "tenant"), Column::U64(vec![1, 0, 300]));
 }
 
 #[test]

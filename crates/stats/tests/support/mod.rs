@@ -1,7 +1,7 @@
 //! Completions made up for tests.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use flashkeel_engine::{Cause, Completion, Lba, Ledger, Operation, RequestId, Span, Status, Time};
+use flashkeel_engine::{Cause, Completion, Lba, Ledger, Operation, RequestId, Span, Status, TenantId, Time};
 use flashkeel_stats::{Asked, MeasureConfig, Recorder, Summary};
 
 /// One request with its latency split among causes.
@@ -49,7 +49,8 @@ pub fn feed_one(recorder: &mut Recorder, id: RequestId, sample: &Sample, status:
         ledger.charge(cause, Span(ns));
     }
     let Sample { operation, sectors, submitted, .. } = *sample;
-    let asked = Asked { operation, lba: Lba(id.0 * 8), sectors, asked_sectors: sectors, arrived: submitted };
+    let (lba, tenant) = (Lba(id.0 * 8), TenantId(0));
+    let asked = Asked { operation, lba, sectors, asked_sectors: sectors, arrived: submitted, tenant };
     let completion = Completion { id, time: sample.completed(), status, ledger };
     recorder.record(&asked, &completion);
 }

@@ -180,16 +180,20 @@ impl Synthetic {
                 Err(refuse(key, format!("{bytes} is not a multiple of the alignment of the requests")))
             }
         };
+        let whole = || {
+            let size = Bytes(device_sectors * SECTOR_BYTES);
+            format!("the {size} of the device, or of the tenant's volume")
+        };
         let first = sectors("region_offset", self.region_offset)?;
         if first >= device_sectors {
-            return Err(refuse("region_offset", "it lies beyond the device"));
+            return Err(refuse("region_offset", format!("it lies beyond {}", whole())));
         }
         let length = match self.region_size {
             None => device_sectors - first,
             Some(size) => sectors("region_size", size)?,
         };
         if length > device_sectors - first {
-            return Err(refuse("region_size", "the region reaches beyond the device"));
+            return Err(refuse("region_size", format!("the region reaches beyond {}", whole())));
         }
         Ok((first, length))
     }

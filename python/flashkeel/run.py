@@ -270,6 +270,7 @@ class Run:
     def requests(self, seed: int | None = None) -> Table:
         """Return the request log, one row a request: ``operation`` is text, the rest are numbers.
 
+        Where there are several tenants, ``tenant`` counts from the first of :attr:`tenants`.
         It exists where the experiment sets ``measure.log_requests = true``.
         """
         return self._files.read("requests", self._tables_of, self._seed(seed))

@@ -301,6 +301,8 @@ def test_a_tenant_has_the_tables_of_the_whole_run(small_toml):
     tenant = run.tenants[1]
     assert (tenant.name, tenant.samples("read") + tenant.samples("write")) == ("b", 50)
     assert tenant.requests().num_rows == run.requests().num_rows == 100
+    # Whose a row is says its number.
+    assert sorted(run.requests()["tenant"].tolist()) == [0] * 50 + [1] * 50
     assert tenant.series().num_rows == run.series().num_rows
     assert tenant.called("c").series().num_rows == run.series().num_rows
 

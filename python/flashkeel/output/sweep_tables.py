@@ -111,9 +111,9 @@ def _meanings(rows: Sequence[Mapping[str, Any]]) -> str:
     words = ""
     if any(map(_is_early, rows)):
         words += (
-            "\n~ blocks that were free before, or are free now, are more than a tenth of what was"
-            "\nprogrammed, or as much of what was written is in the write buffer yet: WAF is not"
-            "\nyet the one that lasts"
+            "\n~ blocks that were free before, or are free now, are more than a tenth of what"
+            "\nwas programmed, or as much of what was written is in the write buffer yet: WAF"
+            "\nis not yet the one that lasts"
         )
     if any(row.get("overloaded") for row in rows):
         words += "\n! requests come faster than they are served: latencies say how long the run was"

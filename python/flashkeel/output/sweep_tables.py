@@ -119,7 +119,8 @@ def _meanings(rows: Sequence[Mapping[str, Any]]) -> str:
         words += "\n! requests come faster than they are served: latencies say how long the run was"
     if any(row.get("of_first_state") for row in rows):
         words += (
-            "\n^ what the drive held before is in the figures: pages that were never written are"
-            "\nread, or scattered ones in order, or the host wrote less than the whole drive"
+            "\n^ what the drive held before is in the figures: pages that were never written"
+            "\nare read, or scattered ones in order, or the host wrote less than the whole"
+            "\ndrive"
         )
     return words

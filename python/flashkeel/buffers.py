@@ -28,8 +28,8 @@ MOST_SHARE = 1 / 4
 _PAGE = 4096
 _KEY = "buffer.size"
 """What is named where a device is refused for it."""
-_UNBUFFERED = ("none",)
-"""Kinds of buffer whose size is no matter to writes."""
+_UNBUFFERED = "none"
+"""The kind of buffer whose size is no matter to writes."""
 _STEPS_BETWEEN = 3
 """Halvings of the logarithm between two sizes, one twice the other: within 9 %."""
 
@@ -106,9 +106,9 @@ def plan(
                 f"{one['name']}: a buffer is planned for one drive, and this is a stack; "
                 "describe the drive that is meant under [device]"
             )
-        if (kind := config["device"]["buffer"]["kind"]["policy"]) in _UNBUFFERED:
+        if config["device"]["buffer"]["kind"]["policy"] == _UNBUFFERED:
             raise InputError(
-                f'{one["name"]}: device.buffer.kind is "{kind}": writes are acknowledged when they '
+                f'{one["name"]}: device.buffer.kind is "{_UNBUFFERED}": writes are acknowledged when they '
                 'are in flash, whatever fits into the buffer; give another kind, such as "back"'
             )
 

@@ -93,15 +93,18 @@ mod tests {
     #[test]
     fn counts_are_added_up_and_all_else_is_a_mean() {
         let one = json!({
-            "erases": 3, "share": 0.5, "tail_p99_ns": 10, "held_bytes_max": 7, "most_cycles": 1.5, "has_filled": false,
+            "erases": 3, "share": 0.5, "tail_p99_ns": 10, "held_bytes_max": 7,
+            "most_cycles": 1.5, "has_filled": false,
             "hosts": [{ "used": 1, "utilisation_percent": [10, 20, 30], "tail_p50_ns": null, "class": "low" }],
         });
         let two = json!({
-            "erases": 4, "share": 0.25, "tail_p99_ns": 21, "held_bytes_max": 5, "most_cycles": 2.0, "has_filled": true,
+            "erases": 4, "share": 0.25, "tail_p99_ns": 21, "held_bytes_max": 5,
+            "most_cycles": 2.0, "has_filled": true,
             "hosts": [{ "used": 5, "utilisation_percent": [20, 20, 61], "tail_p50_ns": 8, "class": "low" }],
         });
         let pooled = json!({
-            "erases": 7, "share": 0.375, "tail_p99_ns": 16, "held_bytes_max": 7, "most_cycles": 2.0, "has_filled": true,
+            "erases": 7, "share": 0.375, "tail_p99_ns": 16, "held_bytes_max": 7,
+            "most_cycles": 2.0, "has_filled": true,
             "hosts": [{ "used": 6, "utilisation_percent": [15, 20, 46], "tail_p50_ns": 8, "class": "low" }],
         });
         assert_eq!(pool(&[one.clone(), two]), pooled);

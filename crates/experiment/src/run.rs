@@ -130,27 +130,20 @@ pub fn run(
     })
 }
 
-/// What whoever reads a run's figures has to know of its devices, from their reports.
+/// What whoever reads a run's figures has to know of its devices, from their reports. None of it
+/// holds figures of one seed: those of a pool are the same, and are said once.
 fn notes_of_parts(report: &Map<String, Value>) -> Vec<String> {
     let mut notes = Vec::new();
     let ssds = || report["ssds"].as_object().into_iter().flatten();
-    notes.extend(ssds().filter_map(|(number, ssd)| {
-        let [windows, broken] =
-            ["deterministic_windows", "broken_windows"].map(|key| ssd[key].as_u64().unwrap_or(0));
-        (broken > 0).then(|| {
-            format!(
-                "{broken} of {windows} deterministic windows of SSD {number} were broken: the host had no free \
-                 block and garbage collection went on, or the buffer had to be flushed; more time between \
-                 windows or more over-provisioning helps"
-            )
-        })
+    notes.extend(ssds().filter(|(_, ssd)| count(ssd, "broken_windows") > 0).map(|(number, _)| {
+        format!(
+            "deterministic windows of SSD {number} were broken: the host had no free block and garbage \
+             collection went on, or the buffer had to be flushed, see broken_windows of \
+             deterministic_windows; more time between windows or more over-provisioning helps"
+        )
     }));
-    notes.extend(ssds().filter_map(|(number, ssd)| {
-        let [most, rated] = ["most_cycles", "rated_cycles"].map(|key| ssd["wear"][key].as_f64());
-        let (most, rated) = most.zip(rated)?;
-        (most > rated + 1.0).then(|| {
-            format!("a block of SSD {number} has worn by {most:.0} cycles, where {rated:.0} are rated")
-        })
+    notes.extend(ssds().filter(|(_, ssd)| is_worn_out(ssd)).map(|(number, _)| {
+        format!("blocks of SSD {number} have worn by more cycles than are rated, see wear")
     }));
     notes.extend(ssds().filter(|(_, ssd)| is_greedy(ssd)).map(|(number, _)| {
         format!(
@@ -167,14 +160,11 @@ fn notes_of_parts(report: &Map<String, Value>) -> Vec<String> {
         )
     }));
     let coordinators = report.get("coordinators").and_then(Value::as_object).into_iter().flatten();
-    notes.extend(coordinators.filter_map(|(number, coordinator)| {
-        let [windows, forced] = ["windows", "forced"].map(|key| coordinator[key].as_u64().unwrap_or(0));
-        (2 * forced > windows).then(|| {
-            format!(
-                "the device ended {forced} of {windows} deterministic windows of coordinator {number}: what it \
-                 promises was used up, or collection could not wait"
-            )
-        })
+    notes.extend(coordinators.filter(|(_, it)| is_ended_mostly_by_device(it)).map(|(number, _)| {
+        format!(
+            "the device ended most deterministic windows of coordinator {number}: what it promises was used \
+             up, or collection could not wait, see forced of windows"
+        )
     }));
     notes
 }
@@ -224,8 +214,23 @@ pub(crate) fn notes_of(sources: &[Box<dyn Source>], tenants: &[TenantConfig]) ->
 /// Whether more than one victim in a hundred was not chosen by the policy asked
 /// for, which whoever compares policies must know.
 fn is_greedy(ssd: &Value) -> bool {
-    let count = |key: &str| ssd[key].as_u64().unwrap_or(0);
-    count("victims_by_greedy") * 100 > count("victims")
+    count(ssd, "victims_by_greedy") * 100 > count(ssd, "victims")
+}
+
+/// Whether a block has worn by more than it endures: by over a cycle more, as a block that
+/// retires does so at the end of one.
+fn is_worn_out(ssd: &Value) -> bool {
+    let cycles = |key: &str| ssd["wear"][key].as_f64().unwrap_or(0.0);
+    cycles("most_cycles") > cycles("rated_cycles") + 1.0
+}
+
+/// Whether more than half of a coordinator's windows were not as long as it had meant.
+fn is_ended_mostly_by_device(coordinator: &Value) -> bool {
+    2 * count(coordinator, "forced") > count(coordinator, "windows")
+}
+
+fn count(report: &Value, key: &str) -> u64 {
+    report[key].as_u64().unwrap_or(0)
 }
 
 /// Each tenant's requests, of which a device that `foresees` is told beforehand.

@@ -184,7 +184,7 @@ fn it_is_noted_where_the_device_gives_less_than_is_shared_out() {
         let finished = run(&plan, 1, None, &mut |_, _| ControlFlow::Continue(())).expect("it runs");
         finished.outcome.notes.join(" ")
     };
-    assert!(notes(20).contains("deterministic windows of coordinator 0: what it promises was used up"));
+    assert!(notes(20).contains("most deterministic windows of coordinator 0: what it promises was used up"));
     assert!(!notes(300).contains("deterministic windows"));
 }
 

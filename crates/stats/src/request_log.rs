@@ -21,7 +21,7 @@ pub(crate) struct RequestLog {
 pub struct LogRows {
     id: Vec<u64>,
     operation: Vec<u8>,
-    /// If there are several.
+    /// By its number; none where there is only one.
     tenant: Option<Vec<u64>>,
     lba: Vec<u64>,
     sectors: Vec<u64>,
@@ -125,9 +125,9 @@ impl LogRows {
     }
 
     /// The columns: `id`, `operation`, of several tenants `tenant` by its number, `lba` (512-byte
-    /// sectors), `sectors`, `submitted_ns`, `completed_ns`, `latency_ns`, and for each cause that any request up
-    /// to the last of these has met its label with `_ns` after it, in the order of
-    /// [`Cause::ALL`].
+    /// sectors), `sectors`, `submitted_ns`, `completed_ns`, `latency_ns`, and for each cause that
+    /// any request up to the last of these has met its label with `_ns` after it, in the order
+    /// of [`Cause::ALL`].
     pub fn into_columns(self) -> Vec<(String, Column)> {
         let times = self.submitted_ns.iter().zip(&self.completed_ns);
         let latency = times.map(|(submitted, completed)| completed - submitted).collect();

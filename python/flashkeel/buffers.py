@@ -108,8 +108,9 @@ def plan(
             )
         if config["device"]["buffer"]["kind"]["policy"] == _UNBUFFERED:
             raise InputError(
-                f'{one["name"]}: device.buffer.kind is "{_UNBUFFERED}": writes are acknowledged when they '
-                'are in flash, whatever fits into the buffer; give another kind, such as "back"'
+                f'{one["name"]}: device.buffer.kind is "{_UNBUFFERED}": writes are acknowledged '
+                "when they are in flash, whatever fits into the buffer; give another kind, "
+                'such as "back"'
             )
 
         def report(fraction: float, one: Any = one, index: int = index) -> None:  # noqa: ANN401

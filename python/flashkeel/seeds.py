@@ -46,5 +46,8 @@ def consecutive(first: int, count: int) -> list[int]:
 
 
 def _is_whole(number: object) -> bool:
-    """Return whether it is a whole number, of Python or of others that have them."""
-    return isinstance(number, SupportsIndex)
+    """Return whether it is a whole number, of Python or of others that have them.
+
+    To Python booleans are numbers; here they are an argument in the wrong place.
+    """
+    return isinstance(number, SupportsIndex) and not isinstance(number, bool)

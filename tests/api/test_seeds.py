@@ -43,7 +43,7 @@ def test_a_seed_outside_64_bits_is_refused(call, seed, found):
     assert str(refused.value).endswith(f"seed: expected a whole number, 0 or more, found {found}")
 
 
-@pytest.mark.parametrize("seed", ["x", 1.5, None])
+@pytest.mark.parametrize("seed", ["x", 1.5, None, True])
 @pytest.mark.parametrize("call", ["Drive.probe", "Plan.run", "similarity", "Session.seeds"])
 def test_what_is_no_whole_number_is_refused_by_its_name(call, seed):
     with pytest.raises(InputError) as refused:
@@ -51,7 +51,7 @@ def test_what_is_no_whole_number_is_refused_by_its_name(call, seed):
     assert str(refused.value) == f"seed: expected a whole number, 0 or more, found {seed!r}"
 
 
-@pytest.mark.parametrize("count", ["2", 1.5, None])
+@pytest.mark.parametrize("count", ["2", 1.5, None, True])
 @pytest.mark.parametrize("name", ["seeds", "jobs"])
 def test_how_many_is_a_whole_number(name, count):
     with pytest.raises(InputError, match=f"^{name}: expected a whole number, 1 or more, found"):

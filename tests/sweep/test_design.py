@@ -97,6 +97,8 @@ def test_every_example_is_one():
         (GRID.replace("[1, 2]", "1"), r"grid\.a\.b: expected a list of values"),
         (GRID.replace("[1, 2]", "[]"), r"grid\.a\.b: expected a list of values"),
         (GRID + "[random]\npoints = 0", r"random\.points: expected how many"),
+        (GRID + "[random]\npoints = true", r"random\.points: expected how many"),
+        (GRID + "[random]\npoints = 1\nseed = true", r"random\.seed: expected a whole number"),
         (GRID + "[random]\npoints = 1", r"random\.keys: expected keys"),
         (GRID + "[random]\npoints = 1\nkeys.n = { from = 2, to = 1 }", "from is 2, above to, 1"),
         (GRID + "[random]\npoints = 1\nkeys.n = { from = 'a', to = 1 }", "two numbers"),

@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from flashkeel import toml
+from flashkeel import seeds, toml
 from flashkeel._core import InputError
 from flashkeel.experiment import Experiment
 from flashkeel.output import files
@@ -211,7 +211,8 @@ def _drawn(table: Mapping[str, Any], place: _Place) -> list[dict[str, Any]]:
         return [{}]
     place.refuse_others(table, _RANDOM_KEYS, "random.")
     count, seed = table.get("points"), table.get("seed", 1)
-    if not isinstance(count, int) or not 1 <= count <= _MOST_POINTS:
+    seeds.check(seed, f"{place.name}: random.seed")
+    if type(count) is not int or not 1 <= count <= _MOST_POINTS:
         raise InputError(
             f"{place.name}: random.points: expected how many, from 1 to {_MOST_POINTS}"
         )

@@ -15,19 +15,27 @@ if TYPE_CHECKING:
 
 LONGEST_DOCUMENT = 16 << 20
 """Bytes that no document has, but drives and traces have."""
+LONGEST_RESULT = 1 << 30
+"""Bytes that none has of those that are written here."""
+_HEAD = 4096
+"""Characters by which text is told from what is none."""
 
 
-def read_document(path: Path) -> str:
-    """Return the text of a document; ``InputError`` where it is no text, or longer than any.
+def read_document(path: Path, longest: int = LONGEST_DOCUMENT) -> str:
+    """Return the text of a document; ``InputError`` where it is no text, or not below `longest`.
 
-    A device may be endless, so that no more than that is read.
+    A device may be endless, so that no more than that is read. What marks the order of its bytes
+    is no part of a text.
     """
     try:
-        with path.open(encoding="utf-8") as file:
-            text = file.read(LONGEST_DOCUMENT)
+        with path.open(encoding="utf-8-sig") as file:
+            text = file.read(_HEAD)
+            if "\0" in text:
+                raise InputError(f"{path}: not a text file: it has null characters")
+            text += file.read(longest - len(text))
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not a text file: {error.reason}") from error
-    if len(text) == LONGEST_DOCUMENT:
+    if len(text) == longest:
         raise InputError(f"{path}: longer than any document")
     return text
 

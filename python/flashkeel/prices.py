@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from flashkeel._core import InputError
-from flashkeel.parsing import parse_toml
+from flashkeel.parsing import parse_toml, read_document
 from flashkeel.suggest import did_you_mean
 
 _BUILT_IN = "prices.toml"
@@ -38,11 +38,9 @@ class Prices:
         if path is None:
             return _checked(files("flashkeel").joinpath(_BUILT_IN).read_text("utf-8"), _BUILT_IN)
         try:
-            text = path.read_text("utf-8")
+            text = read_document(path)
         except OSError as error:
             raise InputError(f"{path}: cannot read it: {error.strerror}") from None
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path}: {error}") from None
         return _checked(text, str(path))
 
     def of(self, technology: str, size_bytes: float) -> float | None:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from flashkeel import _core, cache, foreign, toml
 from flashkeel._core import InputError
 from flashkeel.experiment import Experiment, naming_profiles
-from flashkeel.parsing import LONGEST_DOCUMENT, parse_json, parse_toml
+from flashkeel.parsing import LONGEST_DOCUMENT, parse_json, parse_toml, read_document
 from flashkeel.seeds import check
 
 Progress = Callable[[str, float], object]
@@ -93,10 +93,7 @@ class Drive:
             raise InputError(f"{target}: neither a regular file nor a block device")
         if path.stat().st_size == 0:
             raise InputError(f"{target}: it is empty: neither a drive nor a document")
-        try:
-            return Drive(path.read_text(encoding="utf-8"), str(path), sets, destroy)
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path}: not a text file: {error.reason}") from error
+        return Drive(read_document(path), str(path), sets, destroy)
 
     def probe(
         self,
@@ -264,7 +261,9 @@ class Diagnosis:
     def from_file(path: str | Path) -> Diagnosis:
         """Read a device model file; InputError where it cannot be read, or is none."""
         try:
-            found = parse_json(Path(path).read_text(encoding="utf-8"))
+            found = parse_json(read_document(Path(path)))
+        except InputError:
+            raise
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from error
         except ValueError as error:

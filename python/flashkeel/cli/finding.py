@@ -11,7 +11,7 @@ from flashkeel import _core, foreign
 from flashkeel._core import InputError
 from flashkeel.cli.common import SOURCE, echo, print_notes, settings, split_assignment
 from flashkeel.experiment import Experiment, naming_profiles
-from flashkeel.parsing import LONGEST_DOCUMENT, parse_toml
+from flashkeel.parsing import parse_toml, read_document
 from flashkeel.suggest import did_you_mean
 
 
@@ -53,17 +53,16 @@ def _find(name: str, sets: tuple[str, ...]) -> Experiment:
 def _in_file(path: Path, sets: tuple[str, ...]) -> Experiment:
     """Return what is in a file whose name does not say it."""
     wrong = ""
-    # A trace may be longer than memory, and is never read as a whole.
-    if path.stat().st_size < LONGEST_DOCUMENT:
-        try:
-            parse_toml(path.read_text(encoding="utf-8"))
-        except UnicodeDecodeError:
-            pass
-        except ValueError as error:
-            _refuse_fio(path)
-            wrong = f"{path}: no experiment: not TOML ({error})"
-        else:
-            return Experiment.find(str(path))
+    try:
+        parse_toml(read_document(path))
+    except InputError:
+        # It is no text, or may be longer than memory, as a trace is.
+        pass
+    except ValueError as error:
+        _refuse_fio(path)
+        wrong = f"{path}: no experiment: not TOML ({error})"
+    else:
+        return Experiment.find(str(path))
     _refuse_keys_alone(sets)
     given = settings(sets)
     options = {key: given[SOURCE + key] for key in ("format", "columns") if SOURCE + key in given}

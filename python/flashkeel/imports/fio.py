@@ -19,6 +19,7 @@ from flashkeel.imports.fio_options import (
     read_jobs,
     shared_files,
 )
+from flashkeel.parsing import read_document
 
 _OPERATIONS = {
     "read": ("sequential", 1.0, 0.0),
@@ -72,11 +73,9 @@ _MOST_NAMES = 3
 def read_fio(path: Path) -> Imported:
     """Return the experiment that a fio job file asks for; InputError for what is wrong in it."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_document(path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not a text file: {error.reason}") from error
     jobs = read_jobs(path, text)
     notes: list[str] = []
     table: dict[str, Any] = {"title": f"fio job file {path.name}"}

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 from flashkeel._core import InputError
 from flashkeel.imports.document import Imported
+from flashkeel.parsing import read_document
 
 _CELLS = {"SLC": ("LSB",), "MLC": ("LSB", "MSB"), "TLC": ("LSB", "CSB", "MSB")}
 """The page types of each kind of cell."""
@@ -119,10 +120,10 @@ def read_mqsim(config: Path, workload: Path | None, scenario: int = 1) -> Import
 
 def _parse(file: Path, expected: str) -> ElementTree.Element:
     try:
-        text = file.read_bytes()
+        text = read_document(file)
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}") from error
-    if b"<!ENTITY" in text or b"<!DOCTYPE" in text:
+    if "<!ENTITY" in text or "<!DOCTYPE" in text:
         raise InputError(f"{file}: entities are not read")
     try:
         root = ElementTree.fromstring(text)

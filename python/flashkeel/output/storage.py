@@ -14,7 +14,7 @@ from typing import Any
 from flashkeel._core import InputError
 from flashkeel.arrow import KINDS, TableFiles
 from flashkeel.output import files, plots, replacing, units
-from flashkeel.parsing import parse_json
+from flashkeel.parsing import LONGEST_RESULT, parse_json, read_document
 from flashkeel.result import SCHEMA, Result
 
 RESULT = "result.json"
@@ -186,7 +186,9 @@ def file(path: str | Path) -> Path:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        document = parse_json(file.read_text(encoding="utf-8"))
+        document = parse_json(read_document(file, LONGEST_RESULT))
+    except InputError:
+        raise
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}") from error
     except ValueError as error:

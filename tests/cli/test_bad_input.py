@@ -25,6 +25,16 @@ USAGE = [
     # Endless, as drives are long: it is not read to its end.
     ("run", "/dev/zero"),
     ("sweep", "/dev/zero", "-o", "out"),
+    ("explain", "/dev/zero"),
+    ("compare", "/dev/zero", "/dev/zero"),
+    ("import", "fio", "/dev/zero"),
+    ("import", "mqsim", "/dev/zero"),
+    ("predict", "sim:ssd-d", "--model", "/dev/zero"),
+    (*TIER, "--prices", "/dev/zero"),
+    # As of variables of a shell that are not set.
+    ("run", ""),
+    ("probe", "sim:ssd-d", "--out", ""),
+    ("probe", "sim:ssd-d", "--out="),
     ("compare", "nowhere", "nothing"),
     ("explain", "nowhere"),
     ("list", "things"),

@@ -8,7 +8,9 @@ import signal
 import sys
 import warnings
 from collections import UserDict
+from collections.abc import Sequence
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import click
@@ -104,6 +106,7 @@ def main() -> NoReturn:
     What ``--check`` does not take has a status of its own, in ``flashkeel.cli.common``.
     """
     _prepare()
+    _refuse_empty(sys.argv)
     try:
         status = app.main(prog_name="flashkeel", standalone_mode=False)
         sys.stdout.flush()
@@ -143,6 +146,17 @@ def main() -> NoReturn:
             raise
         hint = "an error of flashkeel itself; FLASHKEEL_TRACEBACK=1 shows where"
         _fail(f"{type(error).__name__}: {error} ({hint})", FAILURE)
+
+
+def _refuse_empty(words: Sequence[str]) -> None:
+    """Refuse an empty argument: as a path it would be the current directory."""
+    for before, word in pairwise(("flashkeel", *words[1:])):
+        option, equals, value = (
+            word.partition("=") if word.startswith("--") else (before, "=", word)
+        )
+        if equals and not value:
+            said = "what follows is empty, as a variable of a shell is that is not set"
+            _fail(f"{option}: {said}", BAD_INPUT)
 
 
 def _what_is_misused(error: click.ClickException) -> str:

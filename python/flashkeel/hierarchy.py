@@ -163,10 +163,10 @@ class Plan:
         """
         if self.percentile not in PERCENTILES:
             raise InputError(f"no percentile {self.percentile}; it is {', '.join(PERCENTILES)}")
-        if self.source["policy"] == "trace" and is_pipe(self.source["path"]):
-            raise InputError(
-                f"--trace {self.source['path']}: every run reads it; save it to a file first"
-            )
+        # What is wrong with a source is told where it is resolved.
+        path = self.source.get("path")
+        if self.source.get("policy") == "trace" and isinstance(path, str) and is_pipe(path):
+            raise InputError(f"--trace {path}: every run reads it; save it to a file first")
         if not self.drives:
             raise InputError("no drive is given; name one candidate at least")
         sold = [Sold.of(drive) for drive in self.drives]
@@ -207,8 +207,11 @@ class Plan:
         return in_bytes(device["tier"]["upper"]["dram"]["capacity"])
 
     def _choices(self, drive: Medium) -> Iterator[Choice]:
+        sizes: dict[tuple[bool, float], str] = {}
+        for asked in self.sizes:
+            sizes.setdefault(_quantity("--size", asked), asked)
         for policy in self.policies:
-            for size in (None,) if policy == BASE else self.sizes:
+            for size in (None,) if policy == BASE else sizes.values():
                 yield Choice(drive.preset, policy, size)
 
     def _plan(self, sold: Sold, choice: Choice, footprint: int) -> dict[str, Any]:
@@ -345,17 +348,28 @@ def _runs(
 
 def _share(option: str, text: str, footprint: int) -> int:
     """Return a share of what is touched, or a size, in bytes of whole blocks."""
+    is_share, found = _quantity(option, text)
+    if not is_share:
+        return int(found)
+    return (
+        max(_LEAST_BLOCKS, math.ceil(found * footprint / LOGICAL_PAGE_BYTES)) * LOGICAL_PAGE_BYTES
+    )
+
+
+def _quantity(option: str, text: str) -> tuple[bool, float]:
+    """Return whether a share was asked for, and which, or a size in bytes.
+
+    One quantity may be written in several ways, as 5% and 5.0%.
+    """
     if not text.endswith("%"):
-        return _size(option, text)
+        return False, _size(option, text)
     try:
         share = float(text.removesuffix("%")) / 100
     except ValueError:
         share = math.nan
     if not 0 < share <= 1:
         raise InputError(f"{option} {text}: a share is above 0 % and at most 100 %")
-    return (
-        max(_LEAST_BLOCKS, math.ceil(share * footprint / LOGICAL_PAGE_BYTES)) * LOGICAL_PAGE_BYTES
-    )
+    return True, share
 
 
 def _size(option: str, text: str) -> int:

@@ -307,6 +307,18 @@ def test_a_plan_without_drives_is_refused():
         hierarchy.Plan(source, [], Medium("optane-p4800x")).estimate()
 
 
+@pytest.mark.parametrize("source", [{"name": "homes"}, {"policy": "trace"}])
+def test_a_source_that_lacks_something_is_refused_as_a_workloads(source):
+    with pytest.raises(InputError, match=r"no policy; one of|\"path\" is missing"):
+        hierarchy.Plan(source, [Medium("qlc")], Medium("optane-p4800x")).estimate()
+
+
+def test_a_size_that_is_given_in_two_ways_is_one(cli, trace):
+    sizes = [part for size in ("5%", "5.0%", "1MiB", "1024KiB") for part in ("--size", size)]
+    found = plan(cli, *BARE, "--policy", "nlcwip", *sizes, "--trace", trace, *JSON)
+    assert [one["size"] for one in json.loads(found.out)["outcomes"]] == [None, "5%", "1MiB"]
+
+
 def test_a_first_state_that_lasts_is_named_with_what_ends_it(cli, tmp_path):
     trace = sparse(tmp_path, 1)
     found = json.loads(plan(cli, *BARE, "--trace", trace, *JSON).out)

@@ -224,7 +224,17 @@ class Estimate:
     def notes(self) -> list[str]:
         """What whoever reads the result must know."""
         found = dict.fromkeys(note for life in self.lives for note in life["notes"])
-        return [*found, *self._too_slow()]
+        return [*found, *self._below_one(), *self._too_slow()]
+
+    def _below_one(self) -> Iterator[str]:
+        """Give a sentence where less is programmed than the host writes."""
+        assumed = self.plan.write_amplification
+        if assumed is not None and assumed < 1 and not self.is_infinite:
+            yield (
+                f"a write amplification of {assumed:g} is taken as it was given: less than the "
+                "host writes is programmed only where a drive compresses, or merges in its buffer "
+                "what is written again, which the model here does not"
+            )
 
     def _too_slow(self) -> Iterator[str]:
         """Give a sentence where the traffic is more than the model can write in its time."""

@@ -349,3 +349,22 @@ def test_of_traffic_without_requests_the_bounds_of_padding_are_told(cli):
     said = plan(cli, "--drive", "qlc", "--gb-per-day", "100", "--seeds", "1").out
     assert "Whether it then lasts 5 years is not told" in " ".join(said.split())
     assert "take up to" not in plan(cli, *DRIVE, *ONE, "--gb-per-day", "0.1").out
+
+
+def test_of_a_drive_whose_buffer_is_not_known_padding_is_said_to_be_none(cli):
+    def is_said(*options):
+        outcome = plan(cli, *DRIVE, *ONE, "--gb-per-day", "0.1", "--throttle", "none", *options)
+        return "pages are taken to be full" in " ".join(outcome.out.split())
+
+    assert is_said() and is_said(*JSON)
+    assert not is_said("--waf", "2")
+
+
+def test_less_programmed_than_written_is_named(cli):
+    def is_named(waf):
+        outcome = plan(cli, *DRIVE, *ONE, "--gb-per-day", "0.1", "--waf", waf, *JSON)
+        return any(
+            "only where a drive compresses" in note for note in json.loads(outcome.out)["notes"]
+        )
+
+    assert is_named("0.5") and not is_named("1")

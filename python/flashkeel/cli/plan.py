@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -130,8 +130,11 @@ def lifetime_(**options: Any) -> None:  # noqa: ANN401
         found = lifetime.estimates(plans, options["seeds"], options["seed"], progress)
         free, held = found[0], found[-1]
         padded = _padding(options, free, progress)
+    said = lifetime_tables.padding(padded, held)
+    if options["drive"] is None and _wears_by_pages(free):
+        said = [lifetime_tables.UNKNOWN_PADDING]
     show_with_picture(
-        lambda: _show(free, held, padded, options["form"]),
+        lambda: _show(free, held, padded, said, options["form"]),
         lambda out: lifetime_plots.save(free, held, out),
         options["out"],
         options["form"],
@@ -145,26 +148,37 @@ def _padding(
 ) -> Padding | None:
     """Return what the drive's buffer timeout comes to; None where it is no matter, or unknown.
 
-    It is known of a preset, and a matter of cycles that are used up by what is measured.
+    It is known of a preset.
     """
-    preset, plan = options["drive"], free.plan
-    per_day = free.recorded.mean("endured", "demanded_per_day")
-    is_matter = "rated_cycles" in plan.drive and plan.write_amplification is None
-    if preset is None or not is_matter or not per_day:
+    preset, traffic = options["drive"], free.plan.traffic
+    if preset is None or not _wears_by_pages(free):
         return None
     sold = Sold.of(preset, is_endurance_known=True)
-    if options["trace"] is not None and padding.can_be_read(plan.traffic["trace"]):
-        return padding.of_trace(sold, plan.traffic["trace"], progress)
-    return padding.of_rate(sold, per_day / 86_400)
+    if options["trace"] is not None and padding.can_be_read(traffic["trace"]):
+        return padding.of_trace(sold, traffic["trace"], progress)
+    return padding.of_rate(sold, (_demanded_per_day(free) or 0.0) / 86_400)
 
 
-def _show(free: Estimate, held: Estimate, padded: Padding | None, form: str) -> None:
+def _wears_by_pages(free: Estimate) -> bool:
+    """Return whether cycles are used up by what is measured of writes, if there are any."""
+    is_measured = free.plan.write_amplification is None
+    return "rated_cycles" in free.plan.drive and is_measured and bool(_demanded_per_day(free))
+
+
+def _demanded_per_day(free: Estimate) -> float | None:
+    return free.recorded.mean("endured", "demanded_per_day")
+
+
+def _show(
+    free: Estimate, held: Estimate, padded: Padding | None, said: Sequence[str], form: str
+) -> None:
+    """Show the answer, with what is said of padding among what is said of it."""
     if form == "json":
         result = lifetime.to_object(free, held) | {"padding": padded and asdict(padded)}
-        result["notes"] = [*result["notes"], *lifetime_tables.padding(padded, held)]
+        result["notes"] = [*result["notes"], *said]
         echo(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        _print(free, held, padded)
+        _print(free, held, said)
 
 
 def _plan(options: dict[str, Any]) -> Plan:
@@ -249,14 +263,14 @@ def _traffic(options: dict[str, Any]) -> dict[str, Any]:
     return {"policy": "constant", "per_day": f"{round(volume * 1e9)}B"}
 
 
-def _print(free: Estimate, held: Estimate, padded: Padding | None) -> None:
+def _print(free: Estimate, held: Estimate, said: Sequence[str]) -> None:
     if held.is_infinite:
         echo("Lifetime: infinite; the traffic has no writes.")
         return
     console().print(lifetime_tables.lives(free, held))
     echo()
     echo(lifetime_tables.verdict(free, held))
-    for warning in (*lifetime_tables.warnings(free, held), *lifetime_tables.padding(padded, held)):
+    for warning in (*lifetime_tables.warnings(free, held), *said):
         echo(paragraph(f"Warning: {warning}"))
     for note in held.notes:
         echo(paragraph(f"Note: {note}."))

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from flashkeel.padding import Padding
 
 
+UNKNOWN_PADDING = (
+    "Flash pages are taken to be full. Where a write buffer does not wait for that, small writes "
+    "far apart take more of them, and wear the drive faster: how much is told of a --drive."
+)
+"""What there is to say of padding where the write buffer is not known."""
+
+
 def lives(free: Estimate, held: Estimate) -> Table:
     """Return a column for the life without a throttle, and one for `held` where it is another."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)

@@ -184,6 +184,15 @@ def test_a_place_that_takes_nothing_is_found_before_a_drive_is_overwritten(cli, 
     assert not any(drive.read_bytes())
 
 
+def test_an_interrupt_leaves_no_folder(cli, tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Drive, "probe", interrupted)
+    assert cli("probe", "sim:ssd-a", "--out", tmp_path / "a/b").status == 130
+    assert not (tmp_path / "a").exists()
+
+
 def test_a_damaged_or_foreign_model_is_refused(cli, device, tmp_path):
     model = tmp_path / "model.json"
     model.write_text("{}")

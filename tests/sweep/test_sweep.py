@@ -1,6 +1,7 @@
 """flashkeel sweep: the same results on every executor, none lost, none run twice."""
 
 import csv
+import fcntl
 import itertools
 import json
 import os
@@ -278,10 +279,27 @@ def test_a_folder_with_other_files_is_refused(cli, mine, tmp_path):
 def test_what_a_killed_sweep_was_writing_does_not_stop_the_next(cli, mine, tmp_path):
     folder = tmp_path / "a"
     folder.mkdir()
-    (folder / ".flashkeel-12741-0.partial.png").touch()
-    outcome = cli("sweep", mine, "-o", folder)
-    assert outcome.status == 0, outcome.err
-    assert (folder / "sweep.png").exists()
+    (folder / "runs").mkdir()
+    left = [folder / f"{place}.flashkeel-12741-0.partial" for place in ("", "runs/")]
+    for each in left:
+        each.touch()
+    with left[0].open() as held:
+        # As who is writing it does.
+        fcntl.flock(held, fcntl.LOCK_EX)
+        outcome = cli("sweep", mine, "-o", folder)
+        assert outcome.status == 0, outcome.err
+        assert (folder / "sweep.png").exists()
+    assert [each.exists() for each in left] == [True, False]
+
+
+def test_an_interrupt_before_anything_is_done_leaves_no_folder(cli, mine, tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "run", interrupted)
+    outcome = cli("sweep", mine, "-o", tmp_path / "a/b")
+    assert outcome.err.strip() == "flashkeel: interrupted: no point was finished"
+    assert not (tmp_path / "a").exists()
 
 
 def test_a_run_is_made_from_its_traces_and_models(tmp_path):

@@ -67,7 +67,7 @@ def probe(
     within = None if limit is None else timedelta(seconds=limit)
     if out is not None:
         # Before a drive is overwritten.
-        out.mkdir(parents=True, exist_ok=True)
+        click.get_current_context().with_resource(files.folder(out))
     with Bars([target]) as bars:
         found = drive.probe(seed, not no_cache, partial(bars.update, 0), within)
     if out is None:

@@ -8,6 +8,7 @@ import click
 
 from flashkeel import reproduce as reproduction
 from flashkeel.cli.common import Seed, checked, console, echo, end, saved_after
+from flashkeel.output import files
 from flashkeel.output.progress import Bars
 from flashkeel.reproduce import profiles, report, works
 from flashkeel.reproduce.claims import Claim, Study, Verdict
@@ -78,7 +79,7 @@ def reproduce(
         profiles.refuse_useless(traces)
     if out is not None:
         # Where nothing can be written, that is known before hours of work.
-        out.mkdir(parents=True, exist_ok=True)
+        click.get_current_context().with_resource(files.folder(out))
     with Bars(["reproduce"]) as bars:
         session = reproduction.Session(
             quick=quick,

@@ -11,6 +11,7 @@ import click
 
 from flashkeel._core import InputError
 from flashkeel.cli.common import console, echo, settings
+from flashkeel.execution import Progress
 from flashkeel.output import files, sweep_tables, tables
 from flashkeel.output.progress import Bars
 from flashkeel.sweep import design as designs
@@ -84,28 +85,21 @@ def sweep(
         echo(f"{whole}; what they differ in makes no difference, or is set in all", err=True)
     if work.done and form == "table":
         echo(f"{work.done} of {total} runs are there already", err=True)
-    directory.mkdir(parents=True, exist_ok=True)
+    click.get_current_context().with_resource(files.folder(directory))
     further = "measures real drives anew" if has_real else "goes on from there"
     try:
         with Bars([design.title]) as bars:
-            # One bar: a sweep may have more runs than a terminal has lines.
-            fractions = [0.0] * len(wanted)
-
-            def progress(index: int, phase: str, fraction: float) -> None:
-                fractions[index] = fraction if phase in ("replay", "done") else 0.0
-                done = sum(it == 1.0 for it in fractions)
-                total = sum(fractions) / len(fractions)
-                bars.update(0, f"{done} of {len(fractions)} runs", total)
-
+            progress = _in_one(bars, len(wanted))
             running.run(wanted, store, executor, jobs, scheduler, progress)
     except (KeyboardInterrupt, SystemExit, InputError, RuntimeError, OSError) as end:
         done = running.finished(points, store)
+        kept = "no point was finished"
         if done:
             outcome.save(design, done, directory)
-        kept = (
-            f"{len(done)} of {len(points)} points are kept in {directory}; "
-            f"the same command {further}"
-        )
+            kept = (
+                f"{len(done)} of {len(points)} points are kept in {directory}; "
+                f"the same command {further}"
+            )
         if isinstance(end, KeyboardInterrupt):
             raise KeyboardInterrupt(f"interrupted: {kept}") from None
         # A batch queue's end of it, say, or a run that fails, which is told after this.
@@ -129,6 +123,18 @@ def sweep(
     if form == "table":
         for path in written:
             echo(f"Wrote {path}")
+
+
+def _in_one(bars: Bars, runs: int) -> Progress:
+    """Return what shows all runs as one bar: a sweep may have more than a terminal has lines."""
+    fractions = [0.0] * runs
+
+    def progress(index: int, phase: str, fraction: float) -> None:
+        fractions[index] = fraction if phase in ("replay", "done") else 0.0
+        done = sum(it == 1.0 for it in fractions)
+        bars.update(0, f"{done} of {runs} runs", sum(fractions) / runs)
+
+    return progress
 
 
 def _refuse_others(directory: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -78,16 +80,49 @@ def started_at(folder: Path, value: Any, key: str = "") -> Any:  # noqa: ANN401
     return str(folder / value) if is_path else value
 
 
-def _create_beside(path: Path) -> Path:
-    """Make an empty file of its own in the folder of `path`, of the same kind."""
+@contextmanager
+def taken_over(path: Path) -> Iterator[bool]:
+    """Say whether whoever wrote at `path` and held it is gone; then nobody else is told so."""
+    try:
+        holder = os.open(path, os.O_RDONLY)
+    except OSError:
+        yield False
+        return
+    try:
+        fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(holder)
+
+
+@cache
+def _tidy(folder: Path) -> None:
+    """Remove what killed processes have left in a folder, once, as it may hold many files."""
+    with suppress(OSError):
+        for name in filter(_PARTIAL.fullmatch, os.listdir(folder)):
+            with taken_over(folder / name) as is_left:
+                if is_left:
+                    (folder / name).unlink(missing_ok=True)
+
+
+def _create_beside(path: Path) -> tuple[Path, int]:
+    """Make an empty file of its own in the folder of `path`, of the same kind, and hold it."""
     for number in itertools.count():
         # Of the same kind, which pictures take from the name.
         beside = path.with_name(f".flashkeel-{os.getpid()}-{number}.partial{path.suffix}")
         try:
-            beside.open("xb").close()
+            holder = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         except FileExistsError:
             continue
-        return beside
+        # Whoever tidies may have found it before it was held. What cannot be held is not tidied.
+        with suppress(OSError):
+            fcntl.flock(holder, fcntl.LOCK_EX)
+        if beside.exists():
+            return beside, holder
+        os.close(holder)
     raise AssertionError
 
 
@@ -97,7 +132,7 @@ def whole(path: Path) -> Iterator[Path]:
 
     OSError names `path`, where the disk is full or nothing may be written.
     """
-    beside = None
+    beside = holder = None
     try:
         if path.exists() and not path.is_file():
             # A pipe or a device stays what it is.
@@ -105,7 +140,8 @@ def whole(path: Path) -> Iterator[Path]:
             return
         # A link stays one.
         place = path.resolve()
-        beside = _create_beside(place)
+        _tidy(place.parent)
+        beside, holder = _create_beside(place)
         yield beside
         beside.replace(place)
     except OSError as error:
@@ -113,6 +149,21 @@ def whole(path: Path) -> Iterator[Path]:
     finally:
         if beside is not None:
             beside.unlink(missing_ok=True)
+        if holder is not None:
+            os.close(holder)
+
+
+@contextmanager
+def folder(path: Path) -> Iterator[None]:
+    """Make a folder where there is none yet; it goes again if nothing is put into it."""
+    made = [each for each in (path, *path.parents) if not each.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            for each in made:
+                each.rmdir()
 
 
 def write(path: Path, text: str) -> None:

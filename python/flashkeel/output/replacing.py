@@ -14,6 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from flashkeel.output import files
+
 _PREFIX = ".flashkeel-"
 _NEW, _OLD = "new", "old"
 """Where a directory is written, and where what it replaces waits."""
@@ -62,21 +64,12 @@ def left(directory: Path) -> list[Path]:
 
 def _abandoned(directory: Path) -> list[Path]:
     pattern = f"{_PREFIX}{'?' * 8}.{glob.escape(directory.name)}"
-    return [path for path in sorted(directory.parent.glob(pattern)) if not _is_in_use(path)]
+    return [path for path in sorted(directory.parent.glob(pattern)) if _is_left(path)]
 
 
-def _is_in_use(staging: Path) -> bool:
-    try:
-        holder = os.open(staging, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:
-        return True
-    try:
-        fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(holder)
-    return False
+def _is_left(staging: Path) -> bool:
+    with files.taken_over(staging) as is_left:
+        return is_left
 
 
 def _put(new: Path, directory: Path, old: Path) -> None:

@@ -225,6 +225,23 @@ fn forced_unit_access_is_a_flush_where_the_server_knows_none() {
 }
 
 #[test]
+fn forced_unit_access_is_a_plain_write_where_the_server_has_no_caches() {
+    let uri = serve(|mut line| {
+        agree(&mut line, transmission::HAS_FLAGS, BYTES as u64);
+        while let Some(((_, kind), cookie, ..)) = asked(&mut line) {
+            let error = if kind == command::FLUSH { 22 } else { 0 };
+            let _ = line.write_all(&replied(error, cookie, b""));
+        }
+    });
+    let mut driven = Driven::open(&uri, Access::Destroy);
+    for operation in [Operation::Write, Operation::WriteZeroes] {
+        let request = Request { fua: true, ..driven.request(operation, 0) };
+        assert_eq!(driven.export.submit(driven.world.now(), &request, &mut driven.data), Submit::Accepted);
+        assert_eq!(driven.wait(1)[0].status, Status::Ok, "{:?}", driven.world.fault());
+    }
+}
+
+#[test]
 fn every_change_has_its_forced_unit_access_where_the_server_knows_it() {
     let (told, heard) = std::sync::mpsc::channel();
     let uri = serve(move |mut line| {

@@ -249,7 +249,9 @@ impl Inside {
                 self.bytes.1 += if operation == Operation::Trim { 0 } else { length };
             }
         }
-        let flushes_next = request.fua && !has_fua && request.operation.is_change();
+        // A server without caches has nothing to flush, here as in `is_nothing`.
+        let flushes_next =
+            request.fua && !has_fua && self.can(transmission::SEND_FLUSH) && request.operation.is_change();
         self.slots[usize::from(index)] = Some(Slot { request: *request, submitted: now, flushes_next });
         let place = if kind == command::FLUSH { (0, 0) } else { (offset, length as u32) };
         self.put(flags, kind, index, place);

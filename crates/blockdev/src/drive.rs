@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use flashkeel_engine::{
-    Arena, Cause, Completion, Durable, LOGICAL_PAGE_SECTORS, Leaf, Ledger, Limits, Operation, Request,
-    SECTOR_BYTES, Status, Submit, Time, Wake, reason,
+    Arena, Completion, Durable, LOGICAL_PAGE_SECTORS, Leaf, Ledger, Limits, Operation, Request, SECTOR_BYTES,
+    Status, Submit, Time, Wake, reason,
 };
 use io_uring::{IoUring, opcode, squeue, types};
 
 use crate::buffers::Buffer;
 use crate::opening::{self, Access, Found};
-use crate::requests::{self, Filler};
+use crate::requests::{self, Filler, Progress};
 use crate::world::{Fault, World};
 
 /// Most bytes that the kernel is asked for at a time: what is longer goes piece by piece,
@@ -49,32 +49,26 @@ struct Inside {
     filler: Filler,
 }
 
-/// A request on its way, and room for its bytes.
+/// A request on its way, and room for the bytes of its piece.
 struct Slot {
-    request: Request,
-    submitted: Time,
-    /// Bytes of it that are done.
-    done: u64,
-    /// The next of them.
+    progress: Progress,
     buffer: Buffer,
-    /// It is done, and is being made durable.
-    flushes: bool,
 }
 
 impl Slot {
-    /// What the kernel is asked for.
-    fn operation(&self) -> Operation {
-        if self.flushes { Operation::Flush } else { self.request.operation }
-    }
-
     fn is_transfer(&self) -> bool {
-        matches!(self.request.operation, Operation::Read | Operation::Write | Operation::WriteZeroes)
+        let operation = self.progress.request.operation;
+        matches!(operation, Operation::Read | Operation::Write | Operation::WriteZeroes)
     }
 
-    /// Bytes that are to be done next.
-    fn piece(&self) -> u64 {
-        let left = self.request.bytes() - self.done;
-        if self.is_transfer() { left.min(PIECE_BYTES) } else { left }
+    /// The longest piece.
+    fn most(&self) -> u64 {
+        if self.is_transfer() { PIECE_BYTES } else { u64::MAX }
+    }
+
+    /// The first byte of what is to be done next, and its bytes.
+    fn piece(&self) -> (u64, u64) {
+        self.progress.piece(self.most())
     }
 }
 
@@ -94,13 +88,8 @@ impl Drive {
         let eye = file.try_clone().map_err(|error| reason(&error))?;
         let number = world.enter(&path);
         world.look_after(number, &path, eye, found.bytes + found.tail_bytes);
-        let slot = |_| Slot {
-            request: Request::new(Default::default(), Operation::Flush, Default::default(), 0),
-            submitted: Time::ZERO,
-            done: 0,
-            buffer: Buffer::default(),
-            flushes: false,
-        };
+        let nothing = Request::new(Default::default(), Operation::Flush, Default::default(), 0);
+        let slot = |_| Slot { progress: Progress::new(Time::ZERO, &nothing), buffer: Buffer::default() };
         let inside = Inside {
             ring,
             file,
@@ -168,8 +157,7 @@ impl Leaf for Drive {
             return Submit::Accepted;
         }
         let Some(index) = inside.free.pop() else { return Submit::Busy };
-        let slot = &mut inside.slots[usize::from(index)];
-        (slot.request, slot.submitted, slot.done, slot.flushes) = (*request, now, 0, false);
+        inside.slots[usize::from(index)].progress = Progress::new(now, request);
         let entry = inside.entry(index, data).user_data(u64::from(index));
         let answer = inside.issue(&entry);
         if answer != Submit::Accepted {
@@ -203,11 +191,7 @@ impl Leaf for Drive {
                     _ => continue,
                 }
             }
-            let slot = &inside.slots[usize::from(index)];
-            let request = &slot.request;
-            let mut ledger = Ledger::ZERO;
-            ledger.charge_between(Cause::Outside, slot.submitted, now);
-            completions.push(Completion { id: request.id, time: now, status, ledger });
+            completions.push(inside.slots[usize::from(index)].progress.end(now, status));
             inside.free.push(index);
         }
     }
@@ -220,29 +204,25 @@ impl Inside {
     /// A piece of the request in a slot is done: takes what was read; whether there is more.
     fn is_more_left(&mut self, index: u16, data: &mut Arena) -> bool {
         let slot = &mut self.slots[usize::from(index)];
-        let (from, to) = (slot.done as usize, (slot.done + slot.piece()) as usize);
-        slot.done = to as u64;
-        if slot.request.operation == Operation::Read
-            && let Some(bytes) = data.write(slot.request.payload, slot.request.sectors)
+        let Progress { request, done, .. } = slot.progress;
+        if request.operation == Operation::Read
+            && let Some(bytes) = data.write(request.payload, request.sectors)
         {
-            bytes[from..to].copy_from_slice(slot.buffer.filled(to - from));
-        }
-        if slot.is_transfer() {
-            return slot.done < slot.request.bytes();
+            let length = slot.piece().1 as usize;
+            bytes[done as usize..][..length].copy_from_slice(slot.buffer.filled(length));
         }
         // The kernel knows no trim that is durable at once.
-        let flushes_next = slot.request.operation == Operation::Trim && slot.request.fua && !slot.flushes;
-        slot.flushes |= flushes_next;
-        flushes_next
+        let (most, lasts) = (slot.most(), request.operation != Operation::Trim);
+        slot.progress.goes_on(most, lasts)
     }
 
     /// What the kernel is asked for the request in a slot.
     fn entry(&mut self, index: u16, data: &Arena) -> squeue::Entry {
         let slot = &mut self.slots[usize::from(index)];
-        let request = slot.request;
-        let (offset, length) = (request.lba.0 * SECTOR_BYTES + slot.done, slot.piece());
+        let Progress { request, done, .. } = slot.progress;
+        let (offset, length) = slot.piece();
         let file = types::Fd(self.file.as_raw_fd());
-        match slot.operation() {
+        match slot.progress.operation() {
             Operation::Read => {
                 let room = slot.buffer.room(length as usize);
                 self.bytes.0 += length;
@@ -250,7 +230,7 @@ impl Inside {
             }
             Operation::Write | Operation::WriteZeroes => {
                 let room = slot.buffer.room(length as usize);
-                self.filler.fill(room, &request, slot.done, data);
+                self.filler.fill(room, &request, done, data);
                 self.bytes.1 += length;
                 self.world.touch(self.number, offset, length);
                 let durable = if request.fua { libc::RWF_DSYNC } else { 0 };
@@ -295,11 +275,11 @@ impl Inside {
     /// How the request in a slot ended, of which the kernel says `result`.
     fn status(&mut self, index: u16, result: i32) -> Status {
         let slot = &self.slots[usize::from(index)];
-        let request = &slot.request;
+        let (operation, place) = (slot.progress.operation(), slot.piece());
         let status = match -result {
-            _ if result >= 0 && slot.is_transfer() && result as u64 != slot.piece() => Status::MediaError,
+            _ if result >= 0 && slot.is_transfer() && result as u64 != place.1 => Status::MediaError,
             _ if result >= 0 => Status::Ok,
-            number => requests::failed(slot.operation(), number),
+            number => requests::failed(operation, number),
         };
         if status != Status::Ok {
             self.world.fail(self.number, || {
@@ -308,8 +288,7 @@ impl Inside {
                 } else {
                     reason(&std::io::Error::from_raw_os_error(-result))
                 };
-                let place = (request.lba.0 * SECTOR_BYTES + slot.done, slot.piece());
-                Fault::Failed(requests::describe(&self.path, slot.operation(), place, &why))
+                Fault::Failed(requests::describe(&self.path, operation, place, &why))
             });
         }
         status
@@ -365,7 +344,7 @@ mod tests {
                 drive.advance(now, &mut data, &mut ended);
             }
             assert_eq!((ended.len(), ended[0].status), (1, Status::Ok));
-            assert_eq!(drive.inside().slots[0].flushes, fua);
+            assert_eq!(drive.inside().slots[0].progress.flushes, fua);
         }
     }
 

@@ -1,6 +1,8 @@
 //! What every real drive does with requests, however it is reached.
 
-use flashkeel_engine::{Arena, Limits, Operation, Request, Status, Stream};
+use flashkeel_engine::{
+    Arena, Cause, Completion, Ledger, Limits, Operation, Request, SECTOR_BYTES, Status, Stream, Time,
+};
 
 use crate::opening::Access;
 use crate::world::{Fault, World};
@@ -29,6 +31,54 @@ pub(crate) fn refusal(
         return Some(Status::ReadOnly);
     }
     None
+}
+
+/// A request on its way, for which a drive is asked piece by piece where it is long.
+#[derive(Clone, Copy)]
+pub(crate) struct Progress {
+    pub request: Request,
+    submitted: Time,
+    /// Bytes of it that are done.
+    pub done: u64,
+    /// All of it is done, and is being made durable.
+    pub flushes: bool,
+}
+
+impl Progress {
+    pub fn new(now: Time, request: &Request) -> Progress {
+        Progress { request: *request, submitted: now, done: 0, flushes: false }
+    }
+
+    /// What the drive is asked for.
+    pub fn operation(&self) -> Operation {
+        if self.flushes { Operation::Flush } else { self.request.operation }
+    }
+
+    /// The first byte of the piece that is to be done, and its bytes, `most` at most.
+    pub fn piece(&self, most: u64) -> (u64, u64) {
+        let first = self.request.lba.0 * SECTOR_BYTES + self.done;
+        (first, (self.request.bytes() - self.done).min(most))
+    }
+
+    /// That piece is done. Returns whether there is more to ask for: another, or, behind the last
+    /// of a forced change that does not last by itself, a flush.
+    pub fn goes_on(&mut self, most: u64, lasts: bool) -> bool {
+        self.done += self.piece(most).1;
+        if self.done < self.request.bytes() {
+            return true;
+        }
+        let is_forced = self.request.fua && self.request.operation.is_change();
+        let flushes_next = is_forced && !lasts && !self.flushes;
+        self.flushes |= flushes_next;
+        flushes_next
+    }
+
+    /// Its end.
+    pub fn end(&self, now: Time, status: Status) -> Completion {
+        let mut ledger = Ledger::ZERO;
+        ledger.charge_between(Cause::Outside, self.submitted, now);
+        Completion { id: self.request.id, time: now, status, ledger }
+    }
 }
 
 /// What is written of requests without bytes: nothing that could be compressed.

@@ -342,6 +342,38 @@ fn a_request_longer_than_the_server_takes_is_refused() {
 }
 
 #[test]
+fn longer_trims_and_zeros_go_piece_by_piece_and_are_forced_as_a_whole() {
+    let (flush, fua) = (transmission::SEND_FLUSH, transmission::SEND_FUA);
+    for (operation, knows, kind) in [
+        (Operation::Trim, transmission::SEND_TRIM, command::TRIM),
+        (Operation::WriteZeroes, transmission::SEND_WRITE_ZEROES, command::WRITE_ZEROES),
+        (Operation::WriteZeroes, 0, command::WRITE),
+    ] {
+        for forced in [flush, flush | fua] {
+            let (told, heard) = std::sync::mpsc::channel();
+            let uri = serve(move |mut line| {
+                agree(&mut line, transmission::HAS_FLAGS | knows | forced, BYTES as u64);
+                while let Some((kind, cookie, place, _)) = asked(&mut line) {
+                    told.send((kind, place)).expect("somebody hears");
+                    let _ = line.write_all(&replied(0, cookie, b""));
+                }
+            });
+            let mut driven = Driven::open(&uri, Access::Destroy);
+            let request = Request { sectors: 136, fua: true, ..driven.request(operation, 1) };
+            assert_eq!(
+                driven.export.submit(driven.world.now(), &request, &mut driven.data),
+                Submit::Accepted
+            );
+            assert_eq!(driven.wait(1)[0].status, Status::Ok);
+            let flag = if forced == flush { 0 } else { command::FUA };
+            let mut wanted = vec![((flag, kind), (4096, 65536)), ((flag, kind), (69632, 4096))];
+            wanted.extend((forced == flush).then_some(((0, command::FLUSH), (0, 0))));
+            assert_eq!(heard.try_iter().collect::<Vec<_>>(), wanted);
+        }
+    }
+}
+
+#[test]
 fn hostile_answers_end_it() {
     let no_reply = [0; 16].to_vec();
     for (said, words) in [

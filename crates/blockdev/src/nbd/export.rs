@@ -4,15 +4,15 @@ use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flashkeel_engine::{
-    Arena, Cause, Completion, Durable, LOGICAL_PAGE_SECTORS, Leaf, Ledger, Limits, Operation, Request,
-    SECTOR_BYTES, Span, Status, Submit, Time, Wake, reason,
+    Arena, Completion, Durable, LOGICAL_PAGE_SECTORS, Leaf, Ledger, Limits, Operation, Request, SECTOR_BYTES,
+    Span, Status, Submit, Time, Wake, reason,
 };
 use flashkeel_nbd::{self as wire, Put, REQUEST_BYTES, Reader, SIMPLE_REPLY_BYTES, command, transmission};
 
 use super::line::{self, Line, Terms};
 use super::uri::Uri;
 use crate::opening::Access;
-use crate::requests::{self, Filler};
+use crate::requests::{self, Filler, Progress};
 use crate::world::{Fault, World};
 
 /// What is read of a line at a time.
@@ -39,7 +39,7 @@ struct Inside {
     world: World,
     /// Its number there.
     number: usize,
-    slots: Vec<Option<Slot>>,
+    slots: Vec<Option<Progress>>,
     free: Vec<u16>,
     /// Read and written.
     bytes: (u64, u64),
@@ -58,15 +58,6 @@ struct Inside {
     /// When something last came, or began to be waited for.
     heard: Time,
     is_lost: bool,
-}
-
-/// A request on its way.
-#[derive(Clone, Copy)]
-struct Slot {
-    request: Request,
-    submitted: Time,
-    /// Whether a flush follows for it, as the server knows no forced unit access.
-    flushes_next: bool,
 }
 
 impl Export {
@@ -173,7 +164,8 @@ impl Leaf for Export {
         if inside.free.len() + 1 == inside.slots.len() {
             inside.heard = now;
         }
-        inside.ask(now, index, request, data);
+        inside.slots[usize::from(index)] = Some(Progress::new(now, request));
+        inside.ask(index, data);
         inside.send(now);
         Submit::Accepted
     }
@@ -211,9 +203,17 @@ impl Inside {
         if request.operation.is_change() && self.can(transmission::READ_ONLY) {
             return Some("the server lets nobody write to it".into());
         }
-        let (bytes, most) = (request.bytes(), u64::from(self.terms.most_bytes));
-        (request.operation != Operation::Flush && bytes > most)
+        // Several transfers one after the other would not be what is measured.
+        let is_one = matches!(request.operation, Operation::Read | Operation::Write);
+        let (bytes, most) = (request.bytes(), self.most());
+        (is_one && bytes > most)
             .then(|| format!("a request of {bytes} bytes, of at most {most} that its server takes"))
+    }
+
+    /// The longest piece, of whole blocks.
+    fn most(&self) -> u64 {
+        let block = u64::from(self.terms.block_bytes).max(SECTOR_BYTES);
+        u64::from(self.terms.most_bytes) / block * block
     }
 
     /// Whether there is nothing to ask the server for an operation.
@@ -228,20 +228,27 @@ impl Inside {
         }
     }
 
-    /// Puts a request into what goes out.
-    fn ask(&mut self, now: Time, index: u16, request: &Request, data: &Arena) {
-        let (offset, length) = (request.lba.0 * SECTOR_BYTES, request.bytes());
-        let has_fua = self.can(transmission::SEND_FUA);
-        let flags = if request.fua && has_fua { command::FUA } else { 0 };
+    /// Whether a forced change lasts without a flush behind it: by its flag, or as there are no
+    /// caches.
+    fn lasts(&self) -> bool {
+        self.can(transmission::SEND_FUA) || !self.can(transmission::SEND_FLUSH)
+    }
+
+    /// Puts what is to be done next of a request into what goes out.
+    fn ask(&mut self, index: u16, data: &Arena) {
+        let Some(progress) = self.slots[usize::from(index)] else { return };
+        let request = &progress.request;
+        let (offset, length) = progress.piece(self.most());
+        let flags = if request.fua && self.can(transmission::SEND_FUA) { command::FUA } else { 0 };
         let zeroes = self.can(transmission::SEND_WRITE_ZEROES);
-        let (kind, flags, carried) = match request.operation {
+        let (kind, flags, carried) = match progress.operation() {
             Operation::Read => (command::READ, 0, 0),
             Operation::WriteZeroes if zeroes => (command::WRITE_ZEROES, flags, 0),
             Operation::Write | Operation::WriteZeroes => (command::WRITE, flags, length as usize),
             Operation::Trim => (command::TRIM, flags, 0),
             Operation::Flush | Operation::Demote => (command::FLUSH, 0, 0),
         };
-        match request.operation {
+        match progress.operation() {
             Operation::Read => self.bytes.0 += length,
             Operation::Flush | Operation::Demote => {}
             operation => {
@@ -249,16 +256,12 @@ impl Inside {
                 self.bytes.1 += if operation == Operation::Trim { 0 } else { length };
             }
         }
-        // A server without caches has nothing to flush, here as in `is_nothing`.
-        let flushes_next =
-            request.fua && !has_fua && self.can(transmission::SEND_FLUSH) && request.operation.is_change();
-        self.slots[usize::from(index)] = Some(Slot { request: *request, submitted: now, flushes_next });
         let place = if kind == command::FLUSH { (0, 0) } else { (offset, length as u32) };
         self.put(flags, kind, index, place);
         let start = self.output.len();
         self.output.resize(start + carried, 0);
         if carried > 0 {
-            self.filler.fill(&mut self.output[start..], request, 0, data);
+            self.filler.fill(&mut self.output[start..], request, progress.done, data);
         }
     }
 
@@ -336,36 +339,37 @@ impl Inside {
                 return Ok(taken);
             };
             taken += SIMPLE_REPLY_BYTES;
-            self.reply(now, &mut Reader(&head))?;
+            self.reply(now, &mut Reader(&head), data)?;
         }
     }
 
     /// Takes the head of a reply.
-    fn reply(&mut self, now: Time, head: &mut Reader<'_>) -> Result<(), String> {
+    fn reply(&mut self, now: Time, head: &mut Reader<'_>, data: &Arena) -> Result<(), String> {
         let magic = head.u32();
         let (error, cookie) = (head.u32().unwrap_or(0), head.u64().unwrap_or(u64::MAX));
         if magic != Some(wire::SIMPLE_REPLY) {
             return Err("no reply where one has to be".into());
         }
         let asked = usize::try_from(cookie).ok().and_then(|index| *self.slots.get(index)?);
-        let Some(slot) = asked else { return Err(format!("a reply to {cookie}, which nobody asked")) };
-        let (index, request) = (cookie as u16, slot.request);
+        let Some(mut progress) = asked else {
+            return Err(format!("a reply to {cookie}, which nobody asked"));
+        };
+        let (index, operation, most) = (cookie as u16, progress.operation(), self.most());
         let status = match error {
             0 => Status::Ok,
-            number => requests::failed(request.operation, number as i32),
+            number => requests::failed(operation, number as i32),
         };
         if status != Status::Ok {
             let why = reason(&io::Error::from_raw_os_error(error as i32));
-            let place = (request.lba.0 * SECTOR_BYTES, request.bytes());
             self.world.fail(self.number, || {
-                Fault::Failed(requests::describe(&self.uri, request.operation, place, &why))
+                Fault::Failed(requests::describe(&self.uri, operation, progress.piece(most), &why))
             });
             self.end(now, index, status);
-        } else if request.operation == Operation::Read {
+        } else if operation == Operation::Read {
             self.body = Some((index, 0));
-        } else if slot.flushes_next {
-            self.slots[usize::from(index)] = Some(Slot { flushes_next: false, ..slot });
-            self.put(0, command::FLUSH, index, (0, 0));
+        } else if progress.goes_on(most, self.lasts()) {
+            self.slots[usize::from(index)] = Some(progress);
+            self.ask(index, data);
         } else {
             self.end(now, index, status);
         }
@@ -374,10 +378,8 @@ impl Inside {
 
     /// The request in a slot has ended.
     fn end(&mut self, now: Time, index: u16, status: Status) {
-        if let Some(slot) = self.slots[usize::from(index)].take() {
-            let mut ledger = Ledger::ZERO;
-            ledger.charge_between(Cause::Outside, slot.submitted, now);
-            self.done.push(Completion { id: slot.request.id, time: now, status, ledger });
+        if let Some(progress) = self.slots[usize::from(index)].take() {
+            self.done.push(progress.end(now, status));
             self.free.push(index);
         }
     }

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use flashkeel_engine::reason;
+use flashkeel_engine::{SECTOR_BYTES, reason};
 use flashkeel_nbd::{self as wire, LONGEST_OPTION, Put, Reader};
 
 use super::uri::{Server, Uri};
@@ -226,7 +226,8 @@ fn terms(size: Option<(u64, u16)>, blocks: Option<((u32, u32), u32)>) -> Result<
     };
     // What clients may assume where nobody says anything.
     let ((block, preferred), most) = blocks.unwrap_or(((512, 4096), wire::MOST_BYTES));
-    if !block.is_power_of_two() || block > LONGEST_BLOCK || most < block || !preferred.is_power_of_two() {
+    let is_too_short = most < block.max(SECTOR_BYTES as u32);
+    if !block.is_power_of_two() || block > LONGEST_BLOCK || is_too_short || !preferred.is_power_of_two() {
         return Err(format!(
             "the server breaks the protocol: blocks of {block} bytes, {preferred} preferred, {most} at most"
         ));

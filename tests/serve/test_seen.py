@@ -15,7 +15,7 @@ import urllib.request
 from types import SimpleNamespace
 
 import pytest
-from flashkeel.serving import metrics
+from flashkeel.serving import control, metrics
 from programs import require
 from prometheus_client.parser import text_string_to_metric_families
 from torturing import ROOT, torture
@@ -375,3 +375,19 @@ def test_nothing_is_made_where_nobody_can_be_answered(cli, tmp_path):
     assert outcome.status == 2
     assert f"{control}: something that is no socket is there" in outcome.err
     assert (data.exists(), control.read_text()) == (False, "mine")
+
+
+def test_a_socket_that_has_come_in_its_place_is_left_alone(tmp_path):
+    path = tmp_path / "control"
+    with control.listening(path):
+        path.unlink()
+        other = socket.socket(socket.AF_UNIX)
+        other.bind(str(path))
+        other.listen()
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(path))
+    other.close()
+    path.unlink()
+    with control.listening(path):
+        assert path.is_socket()
+    assert not path.exists()

@@ -64,7 +64,10 @@ ALLOWED = {
         "crates/serve/src/server.rs",
         "threads",
     ): "takes the slack off its own timer, and asks whether a client can run meanwhile",
+    ("crates/serve/src/sockets.rs", "a clock"): "loses patience with who has its folder locked",
     ("crates/serve/src/sockets.rs", "files"): "takes away its own socket",
+    ("crates/serve/src/sockets.rs", "the environment"): "the folder of its test",
+    ("crates/serve/src/sockets.rs", "threads"): "waits for who has its folder locked",
     ("crates/serve/src/sockets.rs", "sockets"): "talks to clients",
 }
 """Who may use what, and why."""

@@ -141,7 +141,7 @@ impl Server {
     /// If the system does not say.
     pub fn address(&self) -> io::Result<Address> {
         Ok(match &self.listener {
-            Listener::Unix(_, path) => Address::Unix(path.clone()),
+            Listener::Unix(_, path, _) => Address::Unix(path.clone()),
             Listener::Tcp(listener) => Address::Tcp(listener.local_addr()?),
         })
     }

@@ -10,7 +10,8 @@ import json
 import socket
 import socketserver
 import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from os.path import samestat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,14 @@ class _Server(socketserver.ThreadingUnixStreamServer):
         super().__init__(str(path), _Handler, bind_and_activate=False)
         self.socket.close()
         self.socket = socket.socket(fileno=listen_unix(str(path)))
+        self.path, self.found = path, path.lstat()
+
+    def server_close(self) -> None:
+        """Remove the socket and close it, in this order: nobody takes its place in between."""
+        with suppress(FileNotFoundError):
+            if samestat(self.path.lstat(), self.found):
+                self.path.unlink()
+        super().server_close()
 
     def answer(self, command: str) -> bytes:
         """Return the answer to a command, as a line without its end."""
@@ -85,7 +94,6 @@ def listening(path: Path) -> Iterator[Callable[[Serving], None]]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
 
     with ExitStack() as ending:
-        ending.callback(path.unlink, missing_ok=True)
         ending.callback(server.server_close)
         yield answer
 

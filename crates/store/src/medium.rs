@@ -44,13 +44,14 @@ impl Medium for SectionMedium {
     fn copy(&mut self, from: Ppn, to: Ppn, place: Place) {
         let mut shared = lock(&self.shared);
         shared.begin_program(self.section, to);
-        let mut sum = None;
-        shared.attempt(|shared| {
-            sum = shared.programmed(self.section, from.0)?.and_then(|record| record.page);
-            Ok(())
-        });
-        // With the checksum that it came with: damage stays seen.
-        let bytes = sum.map(|sum| Bytes::copied(shared.page(self.section, from.0).ok(), sum));
+        // With the checksum that it came with: damage stays seen. What cannot be read is damage of
+        // that page alone, as for `read`, and the copy's as well.
+        let bytes = match shared.programmed(self.section, from.0) {
+            Ok(record) => record
+                .and_then(|record| record.page)
+                .map(|sum| Bytes::copied(shared.page(self.section, from.0).ok(), sum)),
+            Err(_) => Some(Bytes::unknown()),
+        };
         shared.program(self.section, to, place, bytes.as_ref());
     }
 
@@ -96,6 +97,13 @@ impl Bytes {
     fn copied(found: Option<Page>, sum: u32) -> Bytes {
         let page = found.unwrap_or([0; PAGE_BYTES as usize]);
         Bytes { are_damaged: found.is_none() || checksum(&page) != sum, page, sum }
+    }
+
+    /// Those of a page of which nobody knows any more what they should be: with a checksum that
+    /// they do not have.
+    fn unknown() -> Bytes {
+        let page = [0; PAGE_BYTES as usize];
+        Bytes { sum: !checksum(&page), page, are_damaged: true }
     }
 }
 

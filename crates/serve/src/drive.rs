@@ -38,6 +38,8 @@ pub struct Drive<L> {
     /// What is served a piece at a time, so that nobody waits for all of it.
     pieces: Pieces,
     completions: Vec<Completion>,
+    /// Those that are being answered: empty otherwise, and kept for its room.
+    ended: Vec<Completion>,
     seen: Seen,
 }
 
@@ -116,6 +118,7 @@ impl<L: Leaf> Drive<L> {
             waiting: VecDeque::new(),
             pieces: Pieces::default(),
             completions: Vec::new(),
+            ended: Vec::new(),
             seen: Seen::new(now),
         }
     }
@@ -272,7 +275,8 @@ impl<L: Leaf> Drive<L> {
         self.end_synced(now, &mut answer);
         let is_modelled = self.is_modelled();
         while !self.completions.is_empty() {
-            for mut completion in std::mem::take(&mut self.completions) {
+            std::mem::swap(&mut self.completions, &mut self.ended);
+            for mut completion in self.ended.drain(..) {
                 let number = completion.id.0 as u32;
                 let place = &mut self.inside[number as usize];
                 let Some(inside) = place else { continue };

@@ -105,6 +105,16 @@ fn a_flush_that_has_nothing_to_make_durable_is_answered_at_once() {
 }
 
 #[test]
+fn room_for_what_has_ended_is_kept_for_what_ends_next() {
+    let mut drive = drive(8, None);
+    for cookie in 0..2 {
+        assert!(drive.submit(Time::ZERO, 0, &ask(Kind::Flush, cookie, 0)).is_none());
+        assert_eq!(answered(&mut drive, Time::ZERO), [cookie]);
+    }
+    assert!(drive.completions.capacity() > 0 && drive.ended.capacity() > 0);
+}
+
+#[test]
 fn what_waits_of_a_client_that_has_gone_is_forgotten() {
     let mut drive = drive(1, None);
     for (session, cookie) in [(0, 0), (0, 1), (1, 2), (0, 3)] {

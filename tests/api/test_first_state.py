@@ -59,6 +59,19 @@ def test_even_writes_to_other_places_than_before_are_told(elsewhere):
     assert "of the drive, which was written evenly before" in text
 
 
+def test_trims_take_longer_than_writing_the_drive_once_unless_a_warm_up_does():
+    trims = {"workload.source.trim_fraction": 0.3, "workload.source.read_fraction": 0.0}
+    # At 20,000 requests a second the drive is written in 7 s.
+    run, text = told(**trims, **{"workload.requests": 200_000})
+    assert first_state.rewritten_share(run) == pytest.approx(1.44, abs=0.02)
+    assert "as trims take effect slowly" in text
+    for warm_up, is_young in (("10s", True), ("25s", False)):
+        longer = {"workload.requests": 600_000, "workload.warm_up": warm_up}
+        assert first_state.is_young(told(**trims, **longer)[0]) == is_young
+    settled, _ = told(**trims, **{"workload.requests": 800_000})
+    assert not first_state.is_young(settled)
+
+
 def test_even_writes_to_all_that_was_written_before_leave_it_as_it_was():
     same = {
         "device.precondition.fill": 0.9,

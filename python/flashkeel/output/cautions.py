@@ -183,11 +183,12 @@ def of_the_first_state(run: Run) -> Iterator[str]:
             "what is read in order was written at random, so that each page lies elsewhere; "
             'precondition.pattern = "sequential" lays it in order'
         )
-    rewritten = first_state.rewritten_share(run)
-    if rewritten is not None and rewritten < 1:
+    if first_state.is_young(run):
+        written = units.share(first_state.rewritten_share(run) or 0.0)
+        slowly = ", as trims take effect slowly" if first_state.has_trims(run) else ""
         yield (
-            f"the host wrote {units.share(rewritten)} of the drive, which was written evenly "
-            "before: WAF is still that state's, too, not this load's alone"
+            f"the host wrote {written} of the drive, which was written evenly before: WAF is still "
+            f"that state's, too, not this load's alone{slowly}"
         )
 
 

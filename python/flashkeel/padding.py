@@ -20,7 +20,7 @@ from flashkeel.quantities import bytes_programmed_at_once, in_seconds, padded
 LEAST = 1.25
 """Times as many flash pages from which there is something to say."""
 _TIMEOUT = "100ms"
-"""The device's own, where a preset has none."""
+"""The device's own, where a preset has none; a test holds it against a device."""
 _REQUESTS = 100_000
 """Of a recording, of which the first so many are replayed."""
 _MODEL = 32 << 30

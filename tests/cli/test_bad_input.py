@@ -114,6 +114,18 @@ def test_choices_stand_in_one_line(cli):
     )
 
 
+@pytest.mark.parametrize(
+    ("assignment", "meant"),
+    [
+        ("device.timing.read=[60us, 4us]", 'device.timing.read=["60us", "4us"]'),
+        ("workload.source.pattern={policy=zipf, theta=0.9}", '{policy="zipf", theta=0.9}'),
+    ],
+)
+def test_quotation_marks_that_a_shell_took_are_told(cli, assignment, meant):
+    refused = cli("run", "demo", "--set", assignment)
+    assert refused.status == 2 and f"{meant}'" in refused.err
+
+
 def test_no_arguments_show_help(cli):
     outcome = cli()
     assert outcome.status == 2

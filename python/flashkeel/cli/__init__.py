@@ -177,7 +177,30 @@ def _what_is_wrong(error: InputError | UnicodeEncodeError) -> str:
         # The system's names may be any bytes; what is in documents may not.
         shown = error.object.encode(errors="backslashreplace").decode()
         return f"{shown}: a name that is no UTF-8; choose another"
-    return str(error)
+    return _without_quotation_marks(str(error)) or str(error)
+
+
+def _without_quotation_marks(said: str) -> str | None:
+    """Return what is said of an array or a table whose quotation marks a shell has taken away."""
+    import re
+
+    from flashkeel.parsing import parse_toml
+
+    found = re.fullmatch(r'--set ([\w.-]+): .*[a-z] "([\[{].*[\]}])".*', said)
+    if found is None:
+        return None
+    key, value = found.groups()
+    meant = re.sub(
+        r"(?!true|false)[A-Za-z0-9][\w./%-]*[A-Za-z%][\w./%-]*(?=\s*[],}])", r'"\g<0>"', value
+    )
+    try:
+        parse_toml(f"value = {meant}")
+    except ValueError:
+        return None
+    return (
+        f"--set {key}: {value} has no quotation marks in it, as a shell takes them away; "
+        f"write --set '{key}={meant}'"
+    )
 
 
 def _say_notes(error: BaseException) -> None:

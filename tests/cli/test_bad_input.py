@@ -60,6 +60,22 @@ def test_one_line_and_status_2(cli, tmp_path, monkeypatch, arguments):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_sweep_and_an_experiment_are_told_apart(cli, tmp_path, small_toml):
+    sweep = tmp_path / "sweep.toml"
+    sweep.write_text('experiment = "demo"\n[grid]\nseed = [1, 2]\n')
+    assert f"a sweep, which `flashkeel sweep {sweep} -o DIR` runs" in cli("run", sweep).err
+    refused = cli("sweep", small_toml, "-o", tmp_path / "out")
+    assert refused.status == 2 and "an experiment, which `flashkeel run` runs" in refused.err
+
+
+@pytest.mark.parametrize("line", ["{" + "x" * 1000, "[" + "x" * 1000])
+def test_a_line_that_is_of_no_job_file_is_not_shown_whole(cli, tmp_path, line):
+    path = tmp_path / "long.json"
+    path.write_text(line)
+    refused = cli("import", "fio", path)
+    assert refused.status == 2 and "xxx…" in refused.err and len(refused.err) < 300
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

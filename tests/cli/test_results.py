@@ -214,7 +214,7 @@ def test_explain_says_which_part_broke_a_budget(cli, saved):
     [
         ("host=10us", "the budget lacks network, queue, device"),
         ("host=1us,network=1us,queue=1us,disk=1us", "no part 'disk'"),
-        ("host=1us,network=1us,queue=1us,device=fast", "fast"),
+        ("host=1us,network=1us,queue=1us,device=fast", "--budget device: "),
         ("10us", "write KEY=VALUE"),
         ("host=1us,network=1us,queue=1us,device=1us,device=1s", "device twice"),
     ],

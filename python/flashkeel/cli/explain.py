@@ -111,6 +111,9 @@ def _parts(text: str) -> dict[str, float]:
         name, time = split_assignment(part.strip(), "--budget")
         if name in found:
             raise click.UsageError(f"--budget {text}: {name} twice")
-        found[name] = _core.span_ns(time)
+        try:
+            found[name] = _core.span_ns(time)
+        except InputError as error:
+            raise InputError(f"--budget {name}: {error}") from None
     check(found)
     return found

@@ -21,6 +21,7 @@ def find(name: str, sets: tuple[str, ...] = ()) -> Experiment:
     The file may be a fio job file. A profile, or a trace, is one on the default device.
     """
     found = _find(name, sets)
+    _refuse_sweep(found)
     for text in sets:
         found = found.set(*split_assignment(text, "--set"))
     return found
@@ -48,6 +49,17 @@ def _find(name: str, sets: tuple[str, ...]) -> Experiment:
         return Experiment.find(name)
     except InputError as error:
         raise (error if path.exists() else naming_profiles(name, error)) from None
+
+
+def _refuse_sweep(found: Experiment) -> None:
+    """Raise InputError if a document is a sweep's."""
+    try:
+        keys = parse_toml(found.document).keys()
+    except ValueError:
+        # What is wrong with it is told where it is resolved.
+        return
+    if "experiment" in keys and keys & {"grid", "random"}:
+        raise InputError(f"{found.name}: a sweep, which `flashkeel sweep {found.name} -o DIR` runs")
 
 
 def _in_file(path: Path, sets: tuple[str, ...]) -> Experiment:

@@ -70,6 +70,8 @@ _OTHERS = {
 }
 """Options of fio without an equal whose names are near to those above (`fio --cmdhelp`)."""
 
+_MOST_SHOWN = 60
+"""Characters of a line that are shown in an error."""
 _SIZES = " kmgtp"
 _TIMES = {
     "d": 86400 * 10**9,
@@ -171,7 +173,7 @@ def read_jobs(path: Path, text: str) -> list[Job]:
             continue
         if line.startswith("["):
             if not line.endswith("]") or not line[1:-1].strip():
-                raise InputError(f"{place}: {line!r} is not the name of a job")
+                raise InputError(f"{place}: {_begun(line)!r} is not the name of a job")
             name = line[1:-1].strip()
             current = shared if name == "global" else dict(shared)
             if name != "global":
@@ -182,7 +184,7 @@ def read_jobs(path: Path, text: str) -> list[Job]:
         key, equals, value = (part.strip() for part in line.partition("="))
         if current is None:
             raise InputError(
-                f"{place}: {key} stands before the first [job]; is this a fio job file?"
+                f"{place}: {_begun(key)} stands before the first [job]; is this a fio job file?"
             )
         if key.split()[:1] == ["include"]:
             raise InputError(f"{place}: {key} is not read; put the options of that file here")
@@ -198,6 +200,11 @@ def read_jobs(path: Path, text: str) -> list[Job]:
     if not jobs:
         raise InputError(f"{path}: no job in it; a fio job file has sections such as [job1]")
     return jobs
+
+
+def _begun(line: str) -> str:
+    """Return a line, or how it begins: what is no job file may be a line of megabytes."""
+    return line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}…"
 
 
 def by_direction(text: str) -> list[str]:

@@ -122,6 +122,11 @@ def parse(text: str, name: str, folder: Path) -> Design:
     except ValueError as error:
         raise InputError(f"{name}: {error}") from error
     place = _Place(name)
+    if document.keys() & {"device", "workload", "stack", "runs"}:
+        raise InputError(
+            f"{name}: an experiment, which `flashkeel run` runs; a sweep names one, as in "
+            f"experiment = {toml.value(Path(name).name)}, and says what is varied under [grid]"
+        )
     place.refuse_others(document, _KEYS, "")
     base = document.get("experiment")
     if not isinstance(base, (str, dict)):

@@ -374,7 +374,8 @@ def _quantity(option: str, text: str) -> tuple[bool, float]:
 
 def _size(option: str, text: str) -> int:
     try:
-        found = in_bytes(text)
+        # A number alone may have been meant as a share, or as any unit.
+        found = 0 if text.strip().isdecimal() else in_bytes(text)
     except (OverflowError, ValueError):
         found = 0
     if found <= 0:

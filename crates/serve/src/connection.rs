@@ -18,6 +18,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// more is read from it, and no more requests are taken: they are in memory.
 const MOST_HELD: u64 = 64 << 20;
 
+/// The same of all clients. Beyond it each has a share, so that who takes no answers does not keep
+/// the others waiting.
+const MOST_HELD_BY_ALL: u64 = 1 << 30;
+
+/// Bytes of each of so many clients.
+pub(crate) fn share(clients: usize) -> u64 {
+    MOST_HELD.min(MOST_HELD_BY_ALL / clients.max(1) as u64)
+}
+
 /// A client.
 pub(crate) struct Connection {
     /// Of all that have been.
@@ -26,6 +35,8 @@ pub(crate) struct Connection {
     pub(crate) session: Session,
     /// Bytes of requests that are inside.
     pub(crate) held: u64,
+    /// Its [`share`] of all of them, and of answers that have not been taken.
+    pub(crate) most_held: u64,
     /// When it has connected.
     since: Instant,
     /// Since when it has not taken an answer.
@@ -54,6 +65,7 @@ impl Connection {
             stream,
             session,
             held: 0,
+            most_held: MOST_HELD,
             since: Instant::now(),
             owes_since: None,
             heard: Instant::now(),
@@ -93,7 +105,7 @@ impl Connection {
     }
 
     fn has_room(&self) -> bool {
-        self.held + (self.session.output().len() as u64) < MOST_HELD
+        self.held + (self.session.output().len() as u64) < self.most_held
     }
 
     /// Puts an answer where it waits to be sent; by the model it was `due` then.
@@ -332,6 +344,18 @@ mod tests {
             assert_eq!(talk.ask(), if left > 0 { 2 } else { 0 });
         }
         assert!(!talk.times_out());
+    }
+
+    #[test]
+    fn of_many_clients_each_has_a_share_of_what_all_may_hold() {
+        assert_eq!([0, 1, 16, 64].map(share), [64 << 20, 64 << 20, 64 << 20, 16 << 20]);
+        let mut talk = Talk::open();
+        talk.server.most_held = share(64);
+        let reads: Vec<u8> = (0..2).flat_map(|_| request(command::READ, 32 << 20)).collect();
+        talk.say(&reads);
+        assert_eq!(talk.server.session.inside(), 1, "one is always taken");
+        talk.server.most_held = share(1);
+        assert_eq!(talk.ask(), 1);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::clock::Clock;
 use crate::complaints::Complaints;
-use crate::connection::Connection;
+use crate::connection::{Connection, share};
 use crate::drive::Drive;
 use crate::lateness::{Late, Lateness};
 use crate::nbd::{Closed, Export};
@@ -198,6 +198,12 @@ impl Clients {
             && self.closed_until.is_none_or(|until| Instant::now() >= until)
     }
 
+    /// Says how much each may hold, as there are so many.
+    fn share(&mut self) {
+        let most = share(self.all.len() + self.gone.len());
+        self.all.iter_mut().for_each(|client| client.most_held = most);
+    }
+
     /// Answers what has ended by now, which is returned.
     fn advance<L: Leaf>(&mut self, drive: &mut Drive<L>, clock: &Clock) -> io::Result<Time> {
         let now = clock.now();
@@ -362,6 +368,7 @@ fn run<L: Leaf>(
             sleeps =
                 sleeps.min(shown.map_or(Duration::ZERO, |at| BETWEEN_LOOKS.saturating_sub(at.elapsed())));
         }
+        clients.share();
         let ready = wait(server, &clients, sleeps, &mut sleep)?;
         if ready[0] {
             match listener.accept() {

@@ -8,6 +8,10 @@ use super::wire::{self, MOST_BYTES, Put, REQUEST_BYTES, Reader};
 /// Requests that are inside at most; more are read once one has been answered.
 const MOST_INSIDE: usize = 1024;
 
+/// Bytes of memory that a client keeps for what comes and goes while nothing does: longer requests are
+/// seldom, and all clients together would keep as much as they have ever needed.
+const MOST_KEPT: usize = 4 << 20;
+
 /// As what requests are counted that cannot be served, by their commands: reads, writes, flushes,
 /// trims and writes of zeros; and last all others.
 const REFUSED: [&[u16]; 5] = {
@@ -174,6 +178,7 @@ impl Session {
         self.gone += bytes;
         if self.gone == self.output.len() {
             self.output.clear();
+            self.output.shrink_to(MOST_KEPT);
             self.gone = 0;
         } else if self.gone > self.output.len() / 2 {
             self.output.drain(..std::mem::take(&mut self.gone));
@@ -218,6 +223,11 @@ impl Session {
     pub fn next_ask(&mut self) -> Result<Option<Ask<'_>>, Closed> {
         if let Some(closed) = self.closed {
             return Err(closed);
+        }
+        if self.taken == self.input.len() {
+            self.input.clear();
+            self.input.shrink_to(MOST_KEPT);
+            self.taken = 0;
         }
         loop {
             let agreed = match &mut self.phase {
@@ -397,4 +407,27 @@ fn header(input: &[u8]) -> Result<Option<Header>, Closed> {
         })
     };
     Ok(found())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_long_requests_and_answers_nothing_stays_in_memory() {
+        let mut session = Session::new(Export {
+            name: "disk".into(),
+            description: String::new(),
+            bytes: 1 << 30,
+            block_bytes: 512,
+            preferred_bytes: 4096,
+            is_read_only: false,
+        });
+        let long = 2 * MOST_KEPT;
+        (session.input, session.taken) = (vec![0; long], long);
+        session.output.resize(long, 0);
+        session.sent(long);
+        assert_eq!(session.next_ask(), Ok(None));
+        assert!(session.input.capacity() <= MOST_KEPT && session.output.capacity() <= MOST_KEPT);
+    }
 }

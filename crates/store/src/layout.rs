@@ -18,7 +18,8 @@ const VERSION: u32 = 2;
 /// What everything is a multiple of.
 pub(crate) const PAGE_BYTES: u64 = size_of::<Page>() as u64;
 
-/// The header, and after it two records of the last epoch, written in turn.
+/// After the header, the records of the last epochs that have ended, one with an even number and one
+/// with an odd: where each epoch ends by itself, the record of the last is not written over.
 pub(crate) const EPOCHS: [u64; 2] = [PAGE_BYTES, 2 * PAGE_BYTES];
 
 /// Bytes of records that are read or written at a time.

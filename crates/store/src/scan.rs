@@ -139,7 +139,17 @@ fn differing(found: &Header, wanted: &Header) -> Vec<&'static str> {
     keys.into_iter().filter_map(|(differs, key)| differs.then_some(key)).collect()
 }
 
-/// The last epoch that has ended for certain.
+/// The last epoch that has ended for certain: the later of the two records.
+///
+/// A record is written when all of its epoch has been made durable, and is durable itself when the
+/// next epoch has ended. A loss of power leaves it as it was or as it was written, as it lies in one
+/// sector: the last epoch that has ended is found, or the last but one, also where one record has been
+/// written over another, because the epoch between them ended with the later one. So neither power nor
+/// process ends with a damaged record.
+///
+/// One that is damaged may have been the later, and the other then says less than is so: what
+/// is damaged of an epoch that has ended would pass for something that was being written, and an older
+/// version would be served in its place. So neither does for both.
 fn last_epoch(disk: &dyn Disk) -> Result<Epoch, Refused> {
     let mut last = None;
     for place in EPOCHS {

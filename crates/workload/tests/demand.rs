@@ -9,6 +9,7 @@ use flashkeel_workload::demand::Load;
 use flashkeel_workload::demand::profile::{PROFILES, Profile};
 use flashkeel_workload::demand::series::Series;
 use flashkeel_workload::generators::arrivals::{Clock, demand::DemandClock};
+use flashkeel_workload::generators::{ArrivalProcess, Synthetic};
 use flashkeel_workload::{Demand, Traffic, WorkloadError};
 use serde_json::json;
 
@@ -278,7 +279,6 @@ fn a_demand_does_not_go_on_behind_the_end_of_the_clock() {
 
 #[test]
 fn a_generator_can_follow_a_demand() {
-    use flashkeel_workload::generators::{ArrivalProcess, Synthetic};
     let arrivals: ArrivalProcess = serde_json::from_value(json!({
         "policy": "demand", "traffic": { "policy": "profile", "name": "exchange" },
     }))
@@ -292,6 +292,20 @@ fn a_generator_can_follow_a_demand() {
     assert!((5.0..30.0).contains(&rate), "{rate} GB/h at night");
     let silent = json!({ "policy": "demand", "traffic": { "policy": "constant", "per_day": "0B" } });
     let process: ArrivalProcess = serde_json::from_value(silent).unwrap();
-    let error = process.policy().clock().err().expect("no writes").to_string();
+    let error = process.policy().clock(1).err().expect("no writes").to_string();
     assert!(error.contains("no writes"), "{error}");
+}
+
+#[test]
+fn each_seed_has_arrivals_of_its_own_where_the_demand_is_drawn() {
+    let arrive = |seed: u64| {
+        let traffic = json!({ "policy": "profile", "name": PROFILES[0].name });
+        let process = json!({ "policy": "demand", "traffic": traffic });
+        let process: ArrivalProcess = serde_json::from_value(process).unwrap();
+        let mut clock = process.policy().clock(seed).unwrap();
+        let mut stream = Stream::new(seed, "test");
+        (0..100).map(|_| clock.next(&mut stream)).collect::<Vec<u64>>()
+    };
+    assert_eq!(arrive(1), arrive(1));
+    assert_ne!(arrive(1), arrive(2));
 }

@@ -127,7 +127,7 @@ impl Open for Synthetic {
             }
         }
         let clock = match (&self.arrivals, context.is_timed) {
-            (Some(process), true) => Some(process.policy().clock()?),
+            (Some(process), true) => Some(process.policy().clock(context.seed)?),
             (None, false) => None,
             (None, true) => {
                 return Err(refuse(

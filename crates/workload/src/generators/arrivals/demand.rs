@@ -27,9 +27,8 @@ fn page() -> Bytes {
 }
 
 impl Arrive for ByDemand {
-    fn clock(&self) -> Result<Box<dyn Clock>, WorkloadError> {
-        // The arrivals of a generator vary by its own stream, not by this seed.
-        let demand = self.traffic.policy().load(1)?;
+    fn clock(&self, seed: u64) -> Result<Box<dyn Clock>, WorkloadError> {
+        let demand = self.traffic.policy().load(seed)?;
         if demand.bytes_per_day() <= 0.0 {
             return Err(refuse("arrivals.traffic", "the demand has no writes"));
         }

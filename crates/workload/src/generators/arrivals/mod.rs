@@ -8,11 +8,11 @@ use crate::WorkloadError;
 
 /// What every arrival process has in common.
 pub trait Arrive {
-    /// Begins at time 0.
+    /// Begins at time 0. Where its course as a whole is left to chance, `seed` decides it.
     ///
     /// # Errors
     /// If the settings make no sense.
-    fn clock(&self) -> Result<Box<dyn Clock>, WorkloadError>;
+    fn clock(&self, seed: u64) -> Result<Box<dyn Clock>, WorkloadError>;
 
     /// Checks the settings.
     ///

@@ -48,7 +48,7 @@ impl Default for Varying {
 }
 
 impl Arrive for Varying {
-    fn clock(&self) -> Result<Box<dyn Clock>, WorkloadError> {
+    fn clock(&self, _seed: u64) -> Result<Box<dyn Clock>, WorkloadError> {
         let gap_ns = gap_ns(self.iops)?;
         if gap_ns > MOST_STEPS * self.step.0 as f64 {
             let (iops, step) = (self.iops, self.step);
@@ -151,7 +151,7 @@ mod tests {
 
     /// Arrivals within each tenth of a second of the first 100 s.
     fn counts(varying: &Varying, seed: u64) -> Vec<f64> {
-        let (mut clock, mut stream) = (varying.clock().unwrap(), Stream::new(seed, "test"));
+        let (mut clock, mut stream) = (varying.clock(1).unwrap(), Stream::new(seed, "test"));
         let mut counts = vec![0.0; 1_000];
         let mut last = 0;
         loop {
@@ -190,9 +190,9 @@ mod tests {
     #[test]
     fn steps_of_which_a_request_takes_millions_are_refused() {
         let slow = Varying { iops: 0.001, step: Span::from_us(1), ..Varying::default() };
-        let error = slow.clock().err().expect("a request takes a thousand million steps").to_string();
+        let error = slow.clock(1).err().expect("a request takes a thousand million steps").to_string();
         assert!(error.starts_with("workload.source.arrivals.iops: 0.001 "), "{error}");
-        assert!(Varying { step: Span::from_ms(1), ..slow }.clock().is_ok());
+        assert!(Varying { step: Span::from_ms(1), ..slow }.clock(1).is_ok());
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
         let rare = Varying { iops: 1e-7, step: Span::from_secs(3600), ..Varying::default() };
         for delay in [Span::ZERO, LEAD] {
             let varying = Varying { delay, ..rare.clone() };
-            let (mut clock, mut stream) = (varying.clock().unwrap(), Stream::new(1, "test"));
+            let (mut clock, mut stream) = (varying.clock(1).unwrap(), Stream::new(1, "test"));
             let times: Vec<u64> = (0..10_000).map(|_| clock.next(&mut stream)).collect();
             assert!(times.is_sorted() && times[9_999] == u64::MAX, "{}", times[9_999]);
         }

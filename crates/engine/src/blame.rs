@@ -255,6 +255,12 @@ impl Ledger {
     /// Whether garbage collection delayed this request at all.
     #[inline]
     pub fn has_gc(&self) -> bool {
+        self.gc_ns() > 0
+    }
+
+    /// For how long garbage collection delayed it.
+    #[inline]
+    pub fn gc_ns(&self) -> u64 {
         const GC: u64 = {
             let mut mask = 0;
             let mut i = 0;
@@ -266,7 +272,7 @@ impl Ledger {
             }
             mask
         };
-        (0..Cause::COUNT).filter(|i| GC >> i & 1 == 1).fold(0, |any, i| any | self.0[i]) > 0
+        (0..Cause::COUNT).filter(|i| GC >> i & 1 == 1).fold(0, |sum, i| sum.wrapping_add(self.0[i]))
     }
 
     /// Nanoseconds of each cause, in ledger order and in groups; the last one is

@@ -120,6 +120,7 @@ impl Ssd {
         tables.aim_read(&mut operation, page);
         operation.units = units;
         operation.owner = index;
+        operation.gc_before_ns = self.requests[index].ledger.gc_ns();
         let operations = &mut self.machine.dispatcher.operations;
         let id = operations.add(operation);
         operations.track(id, &self.requests[index].ledger);
@@ -133,9 +134,10 @@ impl Ssd {
     /// A flash read of the host is done.
     #[inline]
     pub(crate) fn host_read_done(&mut self, now: Time, id: FlashOpId) {
-        let FlashOp { purpose, partition, owner, units, target, .. } = self.machine.dispatcher.operations[id];
+        let FlashOp { purpose, partition, owner, units, target, gc_before_ns, .. } =
+            self.machine.dispatcher.operations[id];
         let part = usize::from(partition);
-        if self.machine.dispatcher.operations.ledger(id).has_gc() {
+        if self.machine.dispatcher.operations.ledger(id).gc_ns() > gc_before_ns {
             self.machine.counters.gc_blocked_pages_read += u64::from(units);
         }
         self.serve_read(now, id, owner, part);

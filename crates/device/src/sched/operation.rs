@@ -61,6 +61,8 @@ pub struct FlashOp {
     /// How long its chip works on it: of a move within a chip before it is
     /// queued, of any background work from then on.
     pub span: Span,
+    /// How long garbage collection had delayed a read's request before, in nanoseconds.
+    pub gc_before_ns: u64,
     pub(super) state: OpState,
     pub(super) next: u32,
     /// When it came to its state.
@@ -88,6 +90,7 @@ impl FlashOp {
             entries: NONE,
             update: NONE,
             span: Span(0),
+            gc_before_ns: 0,
             state: OpState::Outside(cause),
             next: NONE,
             mark: now,

@@ -11,7 +11,7 @@ use flashkeel_device::{
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Arena, Cause, Hint, Leaf, Operation, Span, Stream, Submit, Time};
 use serde_json::json;
-use support::{policy, ready, request, tiny};
+use support::{policy, ready, request, timed, tiny};
 
 const MINUTE: u64 = 60_000_000_000;
 const HOUR: u64 = 60 * MINUTE;
@@ -103,6 +103,18 @@ fn what_has_been_used_is_known_after_a_restart() {
             assert!((used.cost..=1.0).contains(&found.cost), "{found:?} after {used:?}");
         }
     }
+}
+
+/// They were taken for what one write had cost, by which an epoch was planned.
+#[test]
+fn pages_buffered_before_a_restart_amplify_no_write_after_it() {
+    let config = worn(json!("rated"));
+    let mut ssd = support::restarted(&config, 64, |_| Cycle::default());
+    let write = (50_000_000_000, Operation::Write, 100, 1);
+    timed(&mut ssd, &[write]);
+    assert!(ssd.report().programmed_bytes > 0);
+    let amplification = ssd.endurance().write_amplification;
+    assert!((0.9..1.5).contains(&amplification), "{amplification}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use flashkeel_engine::{Arena, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Time};
 
 use super::Ssd;
 use crate::address::{Lpn, Ppn};
-use crate::ftl::{Found, Medium, MediumShape, Page};
+use crate::ftl::{Found, Kept, Medium, MediumShape, Page};
 use crate::layout::Layout;
 use crate::sched::FlashOpId;
 
@@ -91,7 +91,10 @@ impl Ssd {
         self.bytes = Some(Bytes::default());
         self.may_fail |= media.iter().flat_map(|(_, found)| &found.held).any(|(_, page)| page.is_none());
         let parts = self.partitions.iter_mut().zip(media);
-        let kept = parts.map(|(partition, (medium, found))| partition.ftl.recover(medium, found)).collect();
+        let kept: Vec<Vec<Kept>> =
+            parts.map(|(partition, (medium, found))| partition.ftl.recover(medium, found)).collect();
+        // The host has written what waits in the buffer: it does not amplify what it writes next.
+        self.machine.written_before.host_pages += kept.iter().map(|kept| kept.len() as u64).sum::<u64>();
         self.begin_again(now, kept);
         if self.partitions.iter_mut().any(|partition| partition.ftl.tables.are_spares_at_end()) {
             self.wear_out(now);

@@ -90,7 +90,7 @@ impl Throttle for Cap {
             periods = periods.max(now.since(self.ends).0 / self.period + 1);
         }
         self.ends.0 += periods * self.period;
-        self.used = self.used.saturating_sub(periods * self.share) + bytes;
+        self.used = self.used.saturating_sub(periods.saturating_mul(self.share)) + bytes;
         Span((self.ends.0 - self.period).saturating_sub(now.0))
     }
 

@@ -239,8 +239,8 @@ impl Measured for Judged {
         self.device.gauges(values);
     }
 
-    fn start_measuring(&mut self) {
-        self.device.start_measuring();
+    fn start_measuring(&mut self, now: Time) {
+        self.device.start_measuring(now);
         self.score = Score::default();
     }
 

@@ -78,6 +78,12 @@ fn reads_of_a_copy_in_its_window_wait_for_no_background_work() {
 }
 
 #[test]
+fn a_window_that_is_on_at_the_end_of_the_warm_up_is_counted() {
+    let seen = seen(&[("workload.requests", "1510")]);
+    assert_eq!(seen.mirror["windows_begun"], 1, "{}", seen.mirror);
+}
+
+#[test]
 fn writes_that_windows_have_no_room_for_wait_and_reads_do_not() {
     let seen = seen(&[
         ("device.window", "{ policy = \"commanded\", writes_typical = 16 }"),

@@ -359,7 +359,7 @@ impl Composed for WholeBlocks {
         None
     }
 
-    fn reset_counters(&mut self) {}
+    fn reset_counters(&mut self, _now: Time) {}
 
     fn held(&self) -> Held {
         Held { requests: self.held.len() as u64, ..Held::default() }

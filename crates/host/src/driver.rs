@@ -423,7 +423,7 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
     fn read_off(&mut self) {
         if self.warm == Some(self.stop) {
             self.warm = None;
-            self.leaf.start_measuring();
+            self.leaf.start_measuring(self.stop);
         }
         if self.stop == self.recorder.next_window_end() {
             self.leaf.gauges(&mut self.gauges);
@@ -464,7 +464,7 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
     fn finish(mut self) -> (Measurement, Vec<Measurement>) {
         if self.warm.is_some() {
             // It has ended within its warm-up, of which nothing counts.
-            self.leaf.start_measuring();
+            self.leaf.start_measuring(self.now);
         }
         for value in self.leaf.final_counters() {
             self.recorder.absorb(value);

@@ -1,6 +1,6 @@
 //! What the driver wants from a leaf besides serving requests.
 
-use flashkeel_engine::Leaf;
+use flashkeel_engine::{Leaf, Time};
 use serde_json::{Map, Value};
 
 use crate::device::{Device, DeviceKind, REPORTED};
@@ -14,8 +14,8 @@ pub trait Measured: Leaf {
     /// Reads the gauges into `values`.
     fn gauges(&self, values: &mut Vec<u64>);
 
-    /// The warm-up is over: count anew.
-    fn start_measuring(&mut self);
+    /// The warm-up is over now: count anew.
+    fn start_measuring(&mut self, now: Time);
 
     /// The final counters, in a fixed order, for the digest.
     fn final_counters(&self) -> Vec<u64>;
@@ -71,8 +71,8 @@ impl<D: Device + ?Sized> Measured for D {
         }
     }
 
-    fn start_measuring(&mut self) {
-        self.reset_counters();
+    fn start_measuring(&mut self, now: Time) {
+        self.reset_counters(now);
     }
 
     fn final_counters(&self) -> Vec<u64> {

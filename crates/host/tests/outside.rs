@@ -108,7 +108,7 @@ impl Device for Remote {
 
     fn keep_data(&mut self) {}
 
-    fn reset_counters(&mut self) {}
+    fn reset_counters(&mut self, _now: Time) {}
 }
 
 /// The world: it ends a request after 10 to 90 us, and tells a little late.

@@ -79,8 +79,8 @@ impl Device for Elsewhere {
         self.device.keep_data();
     }
 
-    fn reset_counters(&mut self) {
-        self.device.reset_counters();
+    fn reset_counters(&mut self, now: Time) {
+        self.device.reset_counters(now);
     }
 }
 

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use flashkeel_config::{Node, Origin};
 use flashkeel_device::DeviceConfig;
-use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{Time, units::Bytes};
 use flashkeel_host::device::{Device, DeviceKind, Maker};
 use flashkeel_host::reports;
 use serde_json::{Map, Value, json};
@@ -42,7 +42,7 @@ pub fn speeds_of_tiers() -> Map<String, Value> {
         let mut device = behind(preset);
         // Fills what is in front.
         run(&mut *device, &workload);
-        device.reset_counters();
+        device.reset_counters(Time::ZERO);
         let Speeds { fastest, slowest } = speeds(|| run(&mut *dyn_clone::clone_box(&*device), &workload));
         run(&mut *device, &workload);
         let report = reports(&*device);

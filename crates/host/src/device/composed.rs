@@ -18,7 +18,7 @@ pub(crate) trait Composed: Stage + Clone + Send {
     fn foresee(&mut self, _foresight: &Foresight) {}
 
     /// Starts counting anew.
-    fn reset_counters(&mut self);
+    fn reset_counters(&mut self, now: Time);
 
     /// What it holds itself.
     fn held(&self) -> Held {
@@ -37,9 +37,9 @@ impl<S: Composed + 'static> Device for Stack<S, Box<dyn Device>> {
         self.children_mut().for_each(|device| device.keep_data());
     }
 
-    fn reset_counters(&mut self) {
-        self.stage_mut().reset_counters();
-        self.children_mut().for_each(|device| device.reset_counters());
+    fn reset_counters(&mut self, now: Time) {
+        self.stage_mut().reset_counters(now);
+        self.children_mut().for_each(|device| device.reset_counters(now));
     }
 
     fn foresee(&mut self, foresight: &Foresight) {

@@ -1,7 +1,7 @@
 //! `coordinator`: a device with deterministic windows that hosts share by counts.
 
 use flashkeel_config::{ConfigError, Node};
-use flashkeel_engine::{Leaf, Span, Stack};
+use flashkeel_engine::{Leaf, Span, Stack, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -143,7 +143,7 @@ impl Composed for Coordinator {
         Coordinator::foresee(self, foresight);
     }
 
-    fn reset_counters(&mut self) {
+    fn reset_counters(&mut self, _now: Time) {
         Coordinator::reset_counters(self);
     }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use flashkeel_blockdev::{Drive, find};
+use flashkeel_engine::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -59,7 +60,7 @@ impl Device for Drive {
     /// It always does.
     fn keep_data(&mut self) {}
 
-    fn reset_counters(&mut self) {
+    fn reset_counters(&mut self, _now: Time) {
         Drive::reset_counters(self);
     }
 }

@@ -1,7 +1,7 @@
 //! `mirror`: two or more devices with the same data, of everything or of ranges.
 
 use flashkeel_config::{ConfigError, Kind, Node};
-use flashkeel_engine::{FoundPages, Leaf, Limits, SECTOR_BYTES, Stack, units::Bytes};
+use flashkeel_engine::{FoundPages, Leaf, Limits, SECTOR_BYTES, Stack, Time, units::Bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -204,8 +204,8 @@ impl Composed for Mirror {
         Mirror::keep_data(self);
     }
 
-    fn reset_counters(&mut self) {
-        Mirror::reset_counters(self);
+    fn reset_counters(&mut self, now: Time) {
+        Mirror::reset_counters(self, now);
     }
 
     fn held(&self) -> Held {

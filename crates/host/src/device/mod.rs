@@ -264,8 +264,8 @@ pub trait Device: Leaf + DynClone + Send {
     /// For tests and servers; it costs memory and time. The device must be at rest.
     fn keep_data(&mut self);
 
-    /// Starts counting anew in every part, as at the end of a warm-up.
-    fn reset_counters(&mut self);
+    /// Starts counting anew in every part, as at the end of a warm-up, which is now.
+    fn reset_counters(&mut self, now: Time);
 
     /// From now on notes what each chip does in a window of time.
     fn watch(&mut self, _from: Time, _to: Time) {}

@@ -1,6 +1,7 @@
 //! `nbd`: an export of a network block device server, in the time of the wall clock.
 
 use flashkeel_blockdev::Export;
+use flashkeel_engine::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -56,7 +57,7 @@ impl Device for Export {
     /// It always does.
     fn keep_data(&mut self) {}
 
-    fn reset_counters(&mut self) {
+    fn reset_counters(&mut self, _now: Time) {
         Export::reset_counters(self);
     }
 }

@@ -1,7 +1,7 @@
 //! `network`: a device behind a network.
 
 use flashkeel_config::{ConfigError, Node};
-use flashkeel_engine::{Leaf, Stack, Stream};
+use flashkeel_engine::{Leaf, Stack, Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ impl Composed for Network {
         Some(self)
     }
 
-    fn reset_counters(&mut self) {
+    fn reset_counters(&mut self, _now: Time) {
         Network::reset_counters(self);
     }
 }

@@ -2,6 +2,7 @@
 //! preset, or else over the first there is.
 
 use flashkeel_config::{ConfigError, Node, preset_layer};
+use flashkeel_engine::Time;
 pub use flashkeel_nvm::NvmConfig;
 use flashkeel_nvm::{Nvm, PRESETS};
 use serde_json::{Value, json};
@@ -49,7 +50,7 @@ impl Device for Nvm {
         Nvm::keep_data(self);
     }
 
-    fn reset_counters(&mut self) {
+    fn reset_counters(&mut self, _now: Time) {
         Nvm::reset_counters(self);
     }
 }

@@ -91,7 +91,7 @@ impl Device for Ssd {
         Ssd::keep_data(self);
     }
 
-    fn reset_counters(&mut self) {
+    fn reset_counters(&mut self, _now: Time) {
         Ssd::reset_counters(self);
     }
 

@@ -163,8 +163,8 @@ impl Device for HostStack {
         self.children_mut().flat_map(Stack::children_mut).for_each(|device| device.keep_data());
     }
 
-    fn reset_counters(&mut self) {
-        self.children_mut().flat_map(Stack::children_mut).for_each(|device| device.reset_counters());
+    fn reset_counters(&mut self, now: Time) {
+        self.children_mut().flat_map(Stack::children_mut).for_each(|device| device.reset_counters(now));
     }
 
     fn foresee(&mut self, foresight: &Foresight) {

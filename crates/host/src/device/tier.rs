@@ -2,7 +2,7 @@
 //! upper is moved to the lower in the background.
 
 use flashkeel_config::{ConfigError, Kind, Node, Origin, preset_layer, preset_name};
-use flashkeel_engine::{LOGICAL_PAGE_SECTORS, Leaf, SECTOR_BYTES, Stack, Stream, units::Bytes};
+use flashkeel_engine::{LOGICAL_PAGE_SECTORS, Leaf, SECTOR_BYTES, Stack, Stream, Time, units::Bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -224,7 +224,7 @@ impl Composed for Tier {
         Some(self)
     }
 
-    fn reset_counters(&mut self) {
+    fn reset_counters(&mut self, _now: Time) {
         Tier::reset_counters(self);
     }
 

@@ -2,7 +2,7 @@
 //! imposes.
 
 use flashkeel_config::{ConfigError, Node};
-use flashkeel_engine::{Leaf, Stack};
+use flashkeel_engine::{Leaf, Stack, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -60,8 +60,8 @@ impl Composed for Windowed {
         Some(self)
     }
 
-    fn reset_counters(&mut self) {
-        Windowed::reset_counters(self);
+    fn reset_counters(&mut self, now: Time) {
+        Windowed::reset_counters(self, now);
     }
 
     fn held(&self) -> Held {

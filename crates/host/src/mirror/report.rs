@@ -21,13 +21,14 @@ pub struct MirrorReport {
     pub changes_held: u64,
     /// Those that had to wait because a deterministic window could take no more.
     pub changes_held_for_windows: u64,
-    /// Deterministic windows that copies have begun.
+    /// Deterministic windows that copies have begun; those that were on at the reset are some
+    /// of them.
     pub windows_begun: u64,
     /// Those that ended without a command.
     pub windows_ended_early: u64,
     /// How often, after the first, no copy was in a deterministic window.
     pub none_deterministic: u64,
-    /// For how long in all.
+    /// For how long in all, as far as it has ended.
     pub none_deterministic_ns: u64,
     /// Copies that are gone.
     pub lost_copies: u64,

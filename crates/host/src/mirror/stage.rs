@@ -177,9 +177,10 @@ impl Mirror {
         self.has_bytes = true;
     }
 
-    /// Starts counting anew, as at the end of a warm-up.
-    pub fn reset_counters(&mut self) {
+    /// Starts counting anew, as at the end of a warm-up. What is on counts from now on.
+    pub fn reset_counters(&mut self, now: Time) {
         self.report = MirrorReport::default();
+        self.count_windows_from(now);
     }
 
     /// Pairs of a page and a copy that has not got its newest data.

@@ -282,6 +282,17 @@ impl Mirror {
         self.may_release = true;
     }
 
+    /// Windows that are on count from now on, as does a time in which none is.
+    pub(super) fn count_windows_from(&mut self, now: Time) {
+        let windowing = &mut self.windowing;
+        let is_on = |phase| matches!(phase, Phase::Deterministic(_) | Phase::Draining(..));
+        self.report.windows_begun = u64::from(windowing.copies_in(is_on).count_ones());
+        if let Some(since) = &mut windowing.none_since {
+            *since = now;
+            self.report.none_deterministic = 1;
+        }
+    }
+
     /// Counts the times in which no copy is in a deterministic window.
     fn note_windows(&mut self, now: Time) {
         let has_some = self.windowing.deterministic() & self.agreement.present() != 0;

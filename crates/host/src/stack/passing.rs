@@ -330,8 +330,8 @@ impl Device for Passing {
         self.device.keep_data();
     }
 
-    fn reset_counters(&mut self) {
-        self.device.reset_counters();
+    fn reset_counters(&mut self, now: Time) {
+        self.device.reset_counters(now);
     }
 
     fn foresee(&mut self, foresight: &Foresight) {

@@ -169,6 +169,27 @@ fn changes_are_held_in_order_and_reads_and_flushes_pass() {
 }
 
 #[test]
+fn a_window_that_is_on_when_counting_begins_counts_from_then_on() {
+    let mut bench = Bench::new(&settings());
+    assert_eq!(bench.tell(&DETERMINISTIC), Ok(Answer::Done));
+    bench.at(30);
+    let now = bench.now;
+    bench.stack.stage_mut().reset_counters(now);
+    bench.at(50);
+    assert_eq!(bench.tell(&NON_DETERMINISTIC), Ok(Answer::Done));
+    let report = bench.stack.stage().report();
+    assert_eq!((report.windows_begun, report.deterministic_ns), (1, 20_000));
+    // How long it might have lasted is counted from its own beginning.
+    assert_eq!(bench.tell(&DETERMINISTIC), Ok(Answer::Done));
+    bench.at(150);
+    let now = bench.now;
+    bench.stack.stage_mut().reset_counters(now);
+    bench.at(1_500);
+    let report = bench.stack.stage().report();
+    assert_eq!((report.windows_ended_time_exceeded, report.deterministic_ns), (1, 900_000));
+}
+
+#[test]
 fn a_window_begins_when_no_change_is_under_way_and_the_last_has_settled() {
     let mut bench = Bench::new(&WindowSettings { settle: Span::from_us(7), ..settings() });
     bench.ask(Operation::Write, 0, 1);

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// What has been done about the windows of a device since the start or the last reset.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct WindowedReport {
-    /// Deterministic windows that have begun.
+    /// Deterministic windows that have begun; one that was on at the reset is one of them.
     pub windows_begun: u64,
     /// Those that ended, or could not begin after all, because too much was held.
     pub windows_ended_urgent: u64,
@@ -13,7 +13,7 @@ pub struct WindowedReport {
     pub windows_ended_typical_exceeded: u64,
     /// Those that ended because their time was over.
     pub windows_ended_time_exceeded: u64,
-    /// For how long deterministic windows that have ended lasted in all.
+    /// For how long deterministic windows that have ended lasted in all, since the reset.
     pub deterministic_ns: u64,
     /// Writes, trims and the like that were held back.
     pub changes_held: u64,

@@ -33,6 +33,8 @@ pub struct Windowed {
     changing: u32,
     last_change: Option<Time>,
     report: WindowedReport,
+    /// When what it reports begins.
+    counted_from: Time,
 }
 
 /// What the device is in.
@@ -87,6 +89,7 @@ impl Windowed {
             changing: 0,
             last_change: None,
             report: WindowedReport::default(),
+            counted_from: Time::ZERO,
         }
     }
 
@@ -95,9 +98,11 @@ impl Windowed {
         &self.report
     }
 
-    /// Starts counting anew, as at the end of a warm-up.
-    pub fn reset_counters(&mut self) {
+    /// Starts counting anew, as at the end of a warm-up. A window that is on counts from now on.
+    pub fn reset_counters(&mut self, now: Time) {
         self.report = WindowedReport::default();
+        self.counted_from = now;
+        self.report.windows_begun = u64::from(self.is_deterministic());
     }
 
     /// Changes that are held back, and their bytes.
@@ -204,10 +209,7 @@ impl Windowed {
 
     /// Ends the deterministic window, or gives it up before it has begun.
     fn leave(&mut self, now: Time, why: Option<WindowEnd>, outbox: &mut Outbox) {
-        if let Phase::Deterministic(since) = self.phase {
-            self.report.deterministic_ns += now.since(since).0;
-        }
-        self.phase = Phase::NonDeterministic;
+        self.end_window(now);
         if let Some(why) = why {
             let ended = match why {
                 WindowEnd::Urgent => &mut self.report.windows_ended_urgent,
@@ -218,6 +220,14 @@ impl Windowed {
             outbox.events.push(Event::WindowEnded(0, why));
         }
         self.release(now, outbox);
+    }
+
+    /// Counts the deterministic window that ends now, if one does.
+    fn end_window(&mut self, now: Time) {
+        if let Phase::Deterministic(since) = self.phase {
+            self.report.deterministic_ns += now.since(since.max(self.counted_from)).0;
+        }
+        self.phase = Phase::NonDeterministic;
     }
 
     /// How much longer the window lasts at most; before one, how long it will.
@@ -360,10 +370,7 @@ impl Stage for Windowed {
     }
 
     fn cut_power(&mut self, now: Time, _data: &mut Arena, outbox: &mut Outbox) {
-        if let Phase::Deterministic(since) = self.phase {
-            self.report.deterministic_ns += now.since(since).0;
-        }
-        self.phase = Phase::NonDeterministic;
+        self.end_window(now);
         self.held.clear();
         (self.held_bytes, self.changing, self.last_change) = (0, 0, None);
         for (_, Flight { request, submitted, given }) in self.flights.take_all() {

@@ -154,16 +154,15 @@ impl FlashOps {
         self.ledgers[id.0 as usize] = *ledger;
     }
 
-    /// Operations that have not been given back.
+    /// Operations that are not done, and have not been given back.
     pub fn in_flight(&self) -> impl Iterator<Item = &FlashOp> {
-        let mut is_free = vec![false; self.list.len()];
-        self.free.iter().for_each(|&index| is_free[index as usize] = true);
-        self.list.iter().zip(is_free).filter(|(_, is_free)| !is_free).map(|(operation, _)| operation)
+        self.list.iter().filter(|operation| operation.state != OpState::Done)
     }
 
     /// Gives an operation back.
     #[inline]
     pub fn release(&mut self, id: FlashOpId) {
+        self[id].state = OpState::Done;
         self.free.push(id.0);
     }
 

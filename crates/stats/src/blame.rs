@@ -64,7 +64,7 @@ impl Sums {
         self.count += 1;
         // Most groups own nothing, and are passed over at once.
         for (owned, group) in self.owned.chunks_mut(Ledger::GROUP).zip(ledger.groups()) {
-            if group.iter().fold(0, |any, ns| any | ns) == 0 {
+            if *group == [0; Ledger::GROUP] {
                 continue;
             }
             for (owned, &ns) in owned.iter_mut().zip(group) {

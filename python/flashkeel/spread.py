@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import statistics
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -36,7 +36,7 @@ def keep(pooled: dict[str, Any], seeds: Sequence[dict[str, Any]]) -> None:
 
     That are, in the order of the seeds, write amplification and erases, and of a distribution
     its samples, bytes, rate and mean, and of each percentile how many samples of a seed lie
-    beyond its pooled value (``beyond``).
+    beyond its pooled value (``beyond``), and how many there or beyond (``at_or_beyond``).
     """
     # Not of tenants, which share their devices.
     if "waf" in pooled:
@@ -58,14 +58,24 @@ def keep(pooled: dict[str, Any], seeds: Sequence[dict[str, Any]]) -> None:
             "bytes": [part.get("bytes", 0) for part in parts],
             "iops": [part.get("iops", 0.0) for part in parts],
             "mean_ns": [part.get("mean_ns") for part in parts],
-            "beyond": {
-                key: [below[-1] - below[bisect_right(values, ns)] for values, below in each]
-                for key, ns in tops.items()
-            },
+            "beyond": _counts(each, tops, bisect_right),
+            "at_or_beyond": _counts(each, tops, bisect_left),
         }
     tenants = [pooled.get("tenants", []), *(seed.get("tenants", []) for seed in seeds)]
     for whole, *shares in zip(*tenants, strict=True):
         keep(whole, shares)
+
+
+def _counts(
+    each: Sequence[tuple[list[int], list[int]]],
+    tops: dict[str, int],
+    place: Callable[[list[int], int], int],
+) -> dict[str, list[int]]:
+    """Return how many samples of each seed lie from a place on, for each percentile."""
+    return {
+        key: [below[-1] - below[place(values, ns)] for values, below in each]
+        for key, ns in tops.items()
+    }
 
 
 def _run(data: dict[str, Any]) -> Run:
@@ -119,15 +129,24 @@ def spread(run: Run, latency_class: str, percentile: float) -> Spread | None:
     if not is_known(run, latency_class) or key not in run.data[latency_class]["by_seed"]["beyond"]:
         return None
     kept = run.data[latency_class]["by_seed"]
-    pairs = [(n, beyond) for n, beyond in zip(kept["count"], kept["beyond"][key], strict=True) if n]
-    samples = sum(n for n, _ in pairs)
-    share = sum(beyond for _, beyond in pairs) / samples
-    squares = sum((beyond - n * share) ** 2 for n, beyond in pairs)
-    error = math.sqrt(squares * len(pairs) / (len(pairs) - 1)) / samples
     odds = 1 - percentile / 100
-    slope = share * (1 - share) if 0 < share < 1 else odds * (1 - odds)
+    # Where many samples are equal to it, seeds may differ by these alone. (Earlier results do
+    # not know them.)
+    counts = [kept[name][key] for name in ("beyond", "at_or_beyond") if name in kept]
+    error = max(_error(kept["count"], each, odds) for each in counts)
     values, below = _sums(run, latency_class)
-    return Spread(math.log(odds / (1 - odds)), error / slope, len(pairs) - 1, values, below)
+    freedom = sum(map(bool, kept["count"])) - 1
+    return Spread(math.log(odds / (1 - odds)), error, freedom, values, below)
+
+
+def _error(counts: Sequence[int], beyond: Sequence[int], odds: float) -> float:
+    """Return the standard error of the log odds to be beyond, over seeds that have samples."""
+    pairs = [(n, of_it) for n, of_it in zip(counts, beyond, strict=True) if n]
+    samples = sum(n for n, _ in pairs)
+    share = sum(of_it for _, of_it in pairs) / samples
+    squares = sum((of_it - n * share) ** 2 for n, of_it in pairs)
+    slope = share * (1 - share) if 0 < share < 1 else odds * (1 - odds)
+    return math.sqrt(squares * len(pairs) / (len(pairs) - 1)) / samples / slope
 
 
 def is_known(run: Run, latency_class: str) -> bool:

@@ -138,3 +138,22 @@ def test_an_interval_over_seeds_is_no_narrower():
 )
 def test_quantiles_of_students_t(freedom, expected):
     assert spread.t975(freedom) == pytest.approx(expected, rel=0.002)
+
+
+def test_seeds_that_differ_by_equal_samples_alone_are_told_apart():
+    def pool(*slow):
+        parts = [Counter({10_000: REQUESTS - each}) for each in slow]
+        for part, each in zip(parts, slow, strict=True):
+            part.update({5_000_000: each} if each else {})
+        pooled = run_of(sum(parts, Counter()))
+        spread.keep(pooled, [run_of(part) for part in parts])
+        return Run(pooled, TableFiles(Path()))
+
+    equal, differing = pool(0, 0, 0, 0), pool(160, 0, 0, 0)
+    assert differing.percentile("read", "p99.9") == 5_000_000
+    bounds = spread.interval(differing, "read", "p99.9")
+    assert bounds is None or bounds[0] == 10_000
+    found = next(it for it in flashkeel.compare(equal, differing) if it.percentile == 99.9)
+    assert found.verdict not in ("lower", "higher")
+    # Where each has them they are all the same.
+    assert spread.interval(pool(40, 41, 39, 40), "read", "p99.9") == (5_000_000, 5_000_000)

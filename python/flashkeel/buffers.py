@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flashkeel import cache
+from flashkeel import cache, failures
 from flashkeel._core import InputError
 from flashkeel.arrow import TableFiles
 from flashkeel.comparison import FEW, rests_on
@@ -30,6 +30,8 @@ _KEY = "buffer.size"
 """What is named where a device is refused for it."""
 _UNBUFFERED = "none"
 """The kind of buffer whose size is no matter to writes."""
+_WITHOUT_ROOM = ("invalid", "lost")
+"""How requests fail that a buffer of no size would have taken."""
 _STEPS_BETWEEN = 3
 """Halvings of the logarithm between two sizes, one twice the other: within 9 %."""
 
@@ -224,7 +226,14 @@ class _Search:
             Task(index, self._plan["name"], text, seed, directory)
             for index, seed in enumerate(self._seeds)
         ]
-        return Run(pool(execute(tasks, self._jobs, None, None)), TableFiles.none())
+        run = Run(pool(execute(tasks, self._jobs, None, None)), TableFiles.none())
+        if refused := {how: n for how, n in failures.of(run).items() if how not in _WITHOUT_ROOM}:
+            raise InputError(
+                f"{self._plan['name']}: {sum(refused.values()):,} of {run.data['requests']:,} "
+                f"requests failed ({', '.join(refused)}); they are in no percentile, so no size "
+                "can be told to be enough"
+            )
+        return run
 
 
 def _whole(size: float) -> int:

@@ -211,3 +211,12 @@ def test_options_of_its_sisters_say_what_to_write_instead(cli, option, words):
     outcome = cli("plan", "buffer", *option)
     assert (outcome.status, outcome.out) == (2, "")
     assert words in " ".join(outcome.err.split())
+
+
+def test_a_drive_that_refuses_writes_has_no_buffer_that_is_enough(cli, tmp_path):
+    worn = ("device.wear={ policy = 'rated', rated_cycles = 1 }", "device.retirement='read-only'")
+    keys = (*worn, "device.gc.movement='queued'", "workload.requests=400000")
+    sets = [part for key in keys for part in ("--set", key)]
+    outcome = plan(cli, tmp_path, "4MiB", *sets)
+    assert outcome.status == 2 and outcome.out == ""
+    assert "requests failed (read_only); they are in no percentile" in " ".join(outcome.err.split())

@@ -1,8 +1,11 @@
 """The study of DRAM, ENVM and SSD: its model, its rules, what they make of numbers."""
 
 import math
+import random
 from dataclasses import fields, replace
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from flashkeel import InputError
 from flashkeel.experiment import Experiment
@@ -75,6 +78,32 @@ def test_one_seed_of_a_drive_that_collects_is_judged_by_the_parts_of_its_day(mon
         found = Estimate(0.5, low, high)
         monkeypatch.setattr(latency.intervals, "response_ratio", lambda *_, found=found: found)
         assert latency._full(days).holds is holds
+
+
+def test_tails_that_do_not_depend_on_the_size_are_not_found_to_rise_with_it():
+    class Logged:
+        def __init__(self, seed, growth):
+            chance = random.Random(seed)
+            sizes = [16, 64, 256] * 4000
+            self.log = {
+                "operation": np.array(["read"] * len(sizes)),
+                "sectors": np.array(sizes),
+                "latency_ns": np.array(
+                    [round(1e5 * sectors**growth * chance.expovariate(1.0)) for sectors in sizes]
+                ),
+            }
+
+        def requests(self):
+            return self.log
+
+    def found(growth):
+        runs = {
+            name: [Logged(10 * i + k, growth) for k in range(3)] for i, name in enumerate("ABC")
+        }
+        return latency._tail({name: SimpleNamespace(runs=each) for name, each in runs.items()})
+
+    assert found(0.5).holds is True
+    assert found(0.0).holds is not True
 
 
 def test_means_that_are_near_are_not_told_apart():

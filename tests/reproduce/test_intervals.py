@@ -172,6 +172,18 @@ def test_a_ratio_of_means_leaves_out_what_the_load_does_to_both():
     assert longer.value == pytest.approx(found.value, rel=0.02)
 
 
+def test_a_ratio_to_a_run_without_requests_is_not_known():
+    class Nothing(Windows):
+        def mean(self, latency_class):
+            return None
+
+    some, none = Windows(independent(1)), Nothing([0] * 640)
+    for a, b in [(none, some), (some, none), (none, none)]:
+        found = intervals.response_ratio(a, b, "read")
+        assert found.interval is None
+        assert intervals.at_most(found, intervals.exact(0.5)) is None
+
+
 def test_a_fall_within_the_intervals_is_neither_a_rise_nor_a_fall():
     def near(*values):
         return [Estimate(value, value - 1, value + 1) for value in values]

@@ -76,7 +76,11 @@ def response_ratio(a: Run, b: Run, latency_class: str) -> Estimate:
     What the load does to both at a time says nothing of their ratio, so that it is made
     batch by batch: far narrower than from two intervals.
     """
-    value = (a.mean(latency_class) or 0.0) / (b.mean(latency_class) or math.inf)
+    above, below = a.mean(latency_class), b.mean(latency_class)
+    if above is None or not below:
+        # Without requests that ended well in both it is not known.
+        return Estimate(math.nan, 0.0, math.inf)
+    value = above / below
     pairs = []
     for one, other in zip(_sums(a, latency_class), _sums(b, latency_class), strict=True):
         # Whoever is behind ends later.

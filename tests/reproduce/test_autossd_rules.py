@@ -345,8 +345,8 @@ def test_a_share_is_not_judged_by_a_few_windows():
 def shares(p3, p6, erases, beyond=50):
     def made(name):
         at = [20, 30, 40, 50, 60, 70, 80].index(int(name))
-        data = {"erases": erases[at], "simulated_s": 2.0}
-        # At work half of the time: one second.
+        data = {"erases": 100 * erases[at], "simulated_s": 200.0}
+        # At work half of the time: a hundred seconds.
         table = {"start_ns": [0, 10**8], "gc_active": [1, 0], "free_blocks": [40, 33]}
         return Made(p3=p3[at], p6=p6[at], beyond=beyond, data=data, table=table)
 
@@ -373,6 +373,12 @@ def test_figure_4c_judges_erases_and_both_tails():
 def test_figure_4c_counts_erases_while_collection_is_at_work():
     found = fig4c.STUDY.measure(Canned(shares(RISING, LEVEL, RISING))).findings["erases"]
     assert found.measured["20 %"] == 20
+
+
+def test_figure_4c_tells_nothing_of_erases_where_there_are_hardly_any():
+    for few in ([0] * 7, [1, *RISING[1:]]):
+        findings = fig4c.STUDY.measure(Canned(shares(RISING, LEVEL, few))).findings
+        assert findings["erases"].holds is None and "fewer than 200" in findings["erases"].reason
 
 
 def test_one_dip_of_figure_4c_is_told_from_noise():

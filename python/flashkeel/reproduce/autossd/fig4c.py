@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -115,6 +116,7 @@ def _judge(runs: Mapping[str, Run], at: float, conditions: str) -> Outcome:
     p3 = {name: (run.percentile("small_read", _P3) or 0) / 1e6 for name, run in runs.items()}
     p6 = {name: (run.percentile("small_read", at) or 0) / 1e6 for name, run in runs.items()}
     rate = list(erases.values())
+    is_active = all(map(math.isfinite, rate))
     tail = [intervals.percentile(run, "small_read", _P3) for run in runs.values()]
     worse_with_share = intervals.every(
         (intervals.rises(tail[1:]), intervals.above(tail[-1], tail[0]))
@@ -127,7 +129,11 @@ def _judge(runs: Mapping[str, Run], at: float, conditions: str) -> Outcome:
     reason = "" if worse else f"{series.least_free(_named(runs))}; {_owned(runs, at)}"
     return Outcome(
         {
-            "erases": Finding(_labelled(erases), rate[-1] >= 1.1 * rate[0] and rises(rate, 0.03)),
+            "erases": Finding(
+                _labelled(erases),
+                rate[-1] >= 1.1 * rate[0] and rises(rate, 0.03) if is_active else None,
+                "" if is_active else f"fewer than {_FEWEST_ERASES} erases, or none in sight",
+            ),
             "p99.9": Finding(
                 _labelled(p3),
                 worse_with_share,
@@ -158,11 +164,20 @@ def _labelled(values: Mapping[str, float]) -> dict[str, float]:
     return {f"{share} %": value for share, value in values.items()}
 
 
+_FEWEST_ERASES = 200
+"""That a rate is taken from; ours."""
+
+
 def _erases_per_s(run: Run) -> float:
-    """Erases per second with GC active; the first seed's, whose series is at hand."""
+    """Erases per second with GC active; the first seed's, whose series is at hand.
+
+    Not a number of too few, or where no window ends while GC is active.
+    """
     columns = series.columns(run)
     active = sum(columns["gc_active"]) / len(columns["gc_active"])
-    return float(run.data["erases"] / (run.data["simulated_s"] * max(active, 1e-9)))
+    if run.data["erases"] < _FEWEST_ERASES or not active:
+        return math.nan
+    return float(run.data["erases"] / (run.data["simulated_s"] * active))
 
 
 def _draw(

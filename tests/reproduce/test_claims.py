@@ -36,6 +36,13 @@ def test_the_beginning_of_a_trace_denies_nothing():
     assert beginnings(found, quick=False) == found
 
 
+def test_the_beginning_of_a_trace_does_not_confirm_that_nothing_comes():
+    found = {"a": Finding(1.0, False), "b": Finding(0.0, True, "none")}
+    quick = beginnings(found, True, absent={"a", "b"})
+    assert [each.holds for each in quick.values()] == [False, None]
+    assert quick["b"].reason == "a run cut short by --quick cannot confirm it; none"
+
+
 def test_what_is_no_number_is_not_known():
     nan, infinite = float("nan"), float("inf")
     assert Finding(nan, None).measured is Finding(infinite, None).measured is None

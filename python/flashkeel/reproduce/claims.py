@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
@@ -39,6 +39,8 @@ class Claim:
     unit: str
     """Of the work's numbers and of those measured; empty where there are none or each says its
     own."""
+    is_of_absence: bool = False
+    """Whether it says that something does not come, which a run cut short may just not see."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,8 @@ class Study:
 
     def _as_told(self, outcome: Outcome, session: Session) -> Outcome:
         is_short = self.is_cut_short and session.quick
-        return replace(outcome, findings=beginnings(outcome.findings, is_short))
+        absent = {claim.name for claim in self.claims if claim.is_of_absence}
+        return replace(outcome, findings=beginnings(outcome.findings, is_short, absent))
 
     def open_for(self, claim: Claim) -> list[str]:
         """Return the quantities over which ``--range`` judges a claim, in words."""
@@ -185,16 +188,23 @@ class Verdict:
         return self.finding.basis or self.outcome.basis
 
 
-def beginnings(findings: Mapping[str, Finding], quick: bool) -> dict[str, Finding]:
-    """Return findings; of --quick, those of a run cut short, which can confirm but not deny."""
+def beginnings(
+    findings: Mapping[str, Finding], quick: bool, absent: Container[str] = ()
+) -> dict[str, Finding]:
+    """Return findings; of --quick, those of a run cut short.
+
+    It can confirm but not deny, save those of something that does not come, the `absent`.
+    """
     return {
-        name: _undecided(found) if quick and found.holds is False else found
+        name: _undecided(found, "confirm" if name in absent else "deny")
+        if quick and found.holds is (name in absent)
+        else found
         for name, found in findings.items()
     }
 
 
-def _undecided(found: Finding) -> Finding:
-    reason = "a run cut short by --quick cannot deny it"
+def _undecided(found: Finding, what: str) -> Finding:
+    reason = f"a run cut short by --quick cannot {what} it"
     return replace(found, holds=None, reason="; ".join(filter(None, [reason, found.reason])))
 
 

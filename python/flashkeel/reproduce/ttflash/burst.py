@@ -49,6 +49,7 @@ _SPACE = Claim(
     "at 55 MB/s no write waits for a free block",
     0.0,
     "writes",
+    is_of_absence=True,
 )
 _BACKLOG = Claim(
     "backlog",

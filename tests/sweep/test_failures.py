@@ -10,6 +10,7 @@ from arro3.io import read_parquet
 from flashkeel import execution, workers
 from flashkeel.cli import sweep
 from flashkeel.execution import Task
+from flashkeel.sweep import executors
 from small import SMALL
 
 DEVICE = SMALL.partition("[device]")[2].partition("[workload]")[0]
@@ -71,3 +72,8 @@ def test_what_others_have_finished_is_kept_where_one_fails(monkeypatch, first_s)
     with pytest.raises(RuntimeError, match="fails"):
         workers.execute(tasks, 3, None, None, lambda index, _: finished.append(index))
     assert sorted(finished) == [1, 2]
+
+
+def test_a_worker_with_another_build_is_refused():
+    with pytest.raises(RuntimeError, match="another build of flashkeel"):
+        executors._on_worker("{}", 1, "that of another")

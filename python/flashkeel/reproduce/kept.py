@@ -8,11 +8,10 @@ import os
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from flashkeel import _core
+from flashkeel import cache
 from flashkeel.arrow import TableFiles
 from flashkeel.output import files
 
@@ -45,7 +44,7 @@ class Answers:
             _trim(self._folder, LIMIT_BYTES)
 
     def _path(self, key: str) -> Path:
-        name = hashlib.sha256(json.dumps([_simulator(), key]).encode()).hexdigest()[:32]
+        name = hashlib.sha256(json.dumps([cache.simulator(), key]).encode()).hexdigest()[:32]
         return self._folder / f"{name}.json.gz"
 
 
@@ -91,7 +90,7 @@ class Kept:
 
     def _path(self, plan: Mapping[str, Any], seed: int) -> Path:
         traces = [[path, *_state(path)] for path in files.paths_in(plan["config"])]
-        text = json.dumps([_simulator(), plan["config"], seed, traces], sort_keys=True)
+        text = json.dumps([cache.simulator(), plan["config"], seed, traces], sort_keys=True)
         name = hashlib.sha256(text.encode()).hexdigest()[:32]
         return self._folder / f"{name}.json.gz"
 
@@ -125,9 +124,3 @@ def _state(path: str) -> tuple[int, int]:
     except OSError:
         return (0, 0)
     return found.st_size, found.st_mtime_ns
-
-
-@cache
-def _simulator() -> str:
-    """Return a hash of the simulator itself."""
-    return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()

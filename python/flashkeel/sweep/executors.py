@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flashkeel import _core, execution
+from flashkeel import _core, cache, execution
 from flashkeel._core import InputError
 from flashkeel.execution import Progress, Task
 
@@ -42,7 +42,7 @@ def dask(
         with distributed.Client(place) as client:
             # A worker's own steady states are in its own cache directory.
             futures = {
-                client.submit(_on_worker, task.plan, task.seed, _core.version(), pure=False): task
+                client.submit(_on_worker, task.plan, task.seed, cache.simulator(), pure=False): task
                 for task in tasks
             }
             try:
@@ -61,12 +61,11 @@ def dask(
             place.close()
 
 
-def _on_worker(plan: str, seed: int, version: str) -> str:
-    """Run one task where this is called; RuntimeError where another version is installed."""
-    from flashkeel import cache
-
-    if _core.version() != version:
+def _on_worker(plan: str, seed: int, simulator: str) -> str:
+    """Run one task where this is called; RuntimeError where another build is installed."""
+    if cache.simulator() != simulator:
         raise RuntimeError(
-            f"a worker has flashkeel {_core.version()}, and the sweep was begun with {version}"
+            f"a worker has another build of flashkeel {_core.version()} than the sweep was begun "
+            "with, whose results may differ: install the same one"
         )
     return _core.run(plan, seed, str(cache.directory()), lambda *_: None).json()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from flashkeel import _core, cache
+from flashkeel import cache
 from flashkeel._core import InputError
 from flashkeel.arrow import TableFiles
 from flashkeel.execution import Progress, Task
@@ -86,8 +86,6 @@ class Store:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory / RUNS
-        # Any change of the simulator may change a result.
-        self._core = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
         # What is read, as it was when its run was planned.
         self._stamps: dict[str, list[str | int]] = {}
         self._real: dict[Path, Mapping[str, Any]] = {}
@@ -98,7 +96,7 @@ class Store:
         # by itself.
         config = {k: it for k, it in point.plan["config"].items() if k not in ("title", "seed")}
         read = [self._stamp(path) for path in files.paths_in(config)]
-        text = json.dumps([self._core, config, seed, read], sort_keys=True)
+        text = json.dumps([cache.simulator(), config, seed, read], sort_keys=True)
         return self.directory / f"{hashlib.sha256(text.encode()).hexdigest()}.json.gz"
 
     def get(self, point: Point, seed: int) -> dict[str, Any] | None:

@@ -111,16 +111,6 @@ fn pages_of_reads_that_collection_delays_are_counted() {
     assert_eq!(ssd.counters().gc_blocked_pages_read, 0);
 }
 
-/// What a read had waited for before was counted for its own flash reads, too.
-#[test]
-fn a_read_delayed_while_the_buffer_is_flushed_for_it_is_not_delayed_in_flash() {
-    let mut config = striped("channel-blocking");
-    config.buffer.flush = vec![policy("full"), policy("read")];
-    let (ssd, done) = mixed(&config, 4, 20_000);
-    let (blocked, pages) = (blocked_reads(&done) as u64, ssd.counters().gc_blocked_pages_read);
-    assert!(pages > 0 && pages < blocked / 2, "{pages} pages, {blocked} requests");
-}
-
 #[test]
 fn a_block_is_moved_in_one_operation_or_page_by_page() {
     for (movement, purpose) in

@@ -3,9 +3,9 @@
 
 mod support;
 
-use flashkeel_device::{DeviceConfig, MapCacheSize};
+use flashkeel_device::{DeviceConfig, FillPattern, MapCacheSize};
 use flashkeel_engine::units::{Bytes, Rate};
-use flashkeel_engine::{Cause, Completion, Operation, Span};
+use flashkeel_engine::{Cause, Completion, Operation, Span, Stream};
 use support::*;
 
 const READ_DELAYS: u64 = LOOKUP + GENERATION;
@@ -146,6 +146,24 @@ fn a_read_waits_for_the_flush_it_triggers() {
     let own = (Cause::OwnFlash, READ + UNIT);
     let controller = (Cause::Controller, READ_DELAYS + GENERATION);
     owes(&done[1], 5_000, &[controller, (Cause::BehindHostWrite, HOST_PROGRAM), own]);
+}
+
+/// What a read had waited for before was counted for its own flash reads, too.
+#[test]
+fn a_read_delayed_while_the_buffer_is_flushed_for_it_is_not_delayed_in_flash() {
+    let mut config = tiny();
+    config.scheduler = policy("fifo");
+    config.buffer.flush = vec![policy("full"), policy("read")];
+    config.precondition.pattern = FillPattern::Random;
+    let mut ssd = ready(&config, 1);
+    let mut random = Stream::new(1, "mixed");
+    let operation = |id: u64| if id.is_multiple_of(2) { Operation::Read } else { Operation::Write };
+    let requests = (0..20_000).map(|id| request(id, operation(id), random.below(1_000), 1));
+    let done = closed_loop(&mut ssd, 4, requests);
+    let is_blocked = |read: &&Completion| read.id.0.is_multiple_of(2) && read.ledger.has_gc();
+    let blocked = done.iter().filter(is_blocked).count() as u64;
+    let pages = ssd.counters().gc_blocked_pages_read;
+    assert!(pages > 0 && pages < blocked, "{pages} pages, {blocked} requests");
 }
 
 #[test]

@@ -108,3 +108,18 @@ fn a_flush_has_no_address_on_any_device() {
         assert_eq!(replayed(&workload(source), 16).0[2], flush(2));
     }
 }
+
+/// A trim of which nothing was left counted as delivered where the layout was made: what came in
+/// its place was cut to what had been laid out, or to nothing.
+#[test]
+fn what_is_delivered_in_the_place_of_trims_is_laid_out_whole() {
+    let text = "time_ns,operation,offset,bytes\n0,W,0,4096\n10,T,1099511627776,1048576\n\
+                20,T,1100000000000,4096\n30,R,499999997952,1048576\n40,R,699999997952,4194304\n";
+    let trace = Trace { fold: Fold::Compact, ..Trace::new(file("t.csv", text)) };
+    let mut workload = workload(SourceConfig::Trace(trace));
+    workload.requests = Some(3);
+    let mut source = open(&workload, 64 << 11).unwrap();
+    let arrivals = drain(&mut *source).unwrap();
+    assert_eq!(arrivals.iter().map(|arrival| arrival.sectors).collect::<Vec<_>>(), [8, 2048, 8192]);
+    assert_eq!((source.counts().folded, source.counts().trims_dropped), (2, 2));
+}

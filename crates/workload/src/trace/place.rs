@@ -107,6 +107,10 @@ impl AddressMap {
     /// Compacts what is touched, if that was asked for and the trace reaches
     /// beyond the device.
     fn compact(mut self, touched: Option<Touched>, reach: u64, file: &str) -> Result<AddressMap, Stopped> {
+        if touched.is_some() {
+            // It goes beyond what is delivered where there are trims.
+            self.kept.take_if(|kept| !kept.is_whole);
+        }
         let Some(touched) = touched.filter(|_| reach > self.device_sectors) else { return Ok(self) };
         let compaction = touched.compact(self.device_sectors).ok_or_else(|| {
             WorkloadError::file(
@@ -121,8 +125,6 @@ impl AddressMap {
         })?;
         self.notes.push(compaction.note(&touched));
         self.compaction = Some(compaction);
-        // Of a trim nothing may be left; then a request more is delivered.
-        self.kept.take_if(|kept| !kept.is_whole);
         Ok(self)
     }
 
@@ -219,7 +221,9 @@ fn extents(
             break;
         }
         pulse.step(|| pass.progress())?;
-        requests_left -= 1;
+        // Of a trim compacting may leave nothing; then a request more is delivered.
+        let counts_surely = matches!(selected.operation, Operation::Read | Operation::Write);
+        requests_left -= u64::from(touched.is_none() || counts_surely);
         let device = if is_separate { selected.device } else { 0 };
         if let Some(touched) = &mut touched {
             touched.insert(device, selected.operation, selected.lba, selected.sectors);

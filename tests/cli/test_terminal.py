@@ -219,3 +219,23 @@ def test_an_interrupt_of_code_made_of_text_is_one(tmp_path):
     place = os.environ | {"PYTHONPATH": str(tmp_path)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=place)
     assert (done.returncode, done.stderr) == (130, "flashkeel: interrupted\n")
+
+
+def test_words_on_an_error_stream_that_nobody_reads_do_not_decide_the_status():
+    # What could not be written stays in the buffer, which is flushed at the end.
+    code = (
+        "import sys; from flashkeel import cli; cli._prepare(); sys.stdin.readline(); "
+        "sys.stderr.write('cut short'); sys.exit(0)"
+    )
+    environment = {key: it for key, it in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        process.stderr.close()
+        process.stdin.write("go on\n")
+        process.stdin.close()
+        assert process.wait(30) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
 import signal
@@ -93,6 +94,7 @@ def _prepare() -> None:
     warnings.filterwarnings("ignore", "Glyph .* missing from font")
     if sys.stdout is None:
         _fail("standard output is closed", FAILURE)
+    atexit.register(_settle_errors)
     # Whoever ends the command lets it clear up, as an interrupt does. What ignores the end of
     # its terminal, as under nohup, goes on.
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -207,6 +209,14 @@ def _say_notes(error: BaseException) -> None:
     """Print what was left behind that has to be said, whatever ended the command."""
     for note in getattr(error, "__notes__", ()):
         echo(f"flashkeel: {note}", err=True)
+
+
+def _settle_errors() -> None:
+    """Let words that nobody hears not decide the exit status, as the interpreter would."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def _close_output() -> None:

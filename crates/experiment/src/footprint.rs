@@ -9,8 +9,7 @@ use std::ops::ControlFlow;
 use flashkeel_config::{ConfigError, Kind, Node, Origin};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS};
-use flashkeel_host::device::seed_of;
-use flashkeel_workload::{Stopped, Watch, WorkloadConfig};
+use flashkeel_workload::{Seeds, Stopped, Watch, WorkloadConfig};
 use serde_json::json;
 
 use crate::{Error, Experiment, stack};
@@ -89,8 +88,7 @@ pub(crate) fn put_capacities(
         if let Some(reason) = endless(workload) {
             return Err(refuse(first, format!("it is a share of the workload's footprint, but {reason}")));
         }
-        let seed = seed_of(config.seed, "tenant", index);
-        pages += touched(config, workload, seed, volume, watch)?;
+        pages += touched(config, workload, stack::seeds(config, index), volume, watch)?;
     }
     if pages == 0 {
         return Err(refuse(first, "it is a share of the workload's footprint, which is empty".into()));
@@ -132,11 +130,11 @@ fn endless(workload: &WorkloadConfig) -> Option<&'static str> {
 fn touched(
     config: &Experiment,
     workload: &WorkloadConfig,
-    seed: u64,
+    seeds: Seeds,
     volume: u64,
     watch: &mut Watch<'_>,
 ) -> Result<u64, Error> {
-    let mut source = workload.open_watched(volume, stack::block(config), seed, watch)?;
+    let mut source = workload.open_watched(volume, stack::block(config), seeds, watch)?;
     let mut seen = vec![0u64; volume.div_ceil(LOGICAL_PAGE_SECTORS * 64) as usize];
     let (mut batch, mut pages) = (Vec::new(), 0);
     loop {

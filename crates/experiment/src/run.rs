@@ -5,7 +5,7 @@ use std::{ops::ControlFlow, path::Path, time::Instant};
 use flashkeel_device::{DeviceConfig, Doing, FillPattern, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{SECTOR_BYTES, Span, Time};
-use flashkeel_host::device::{Device, Size, Unmade, seed_of};
+use flashkeel_host::device::{Device, Size, Unmade};
 use flashkeel_host::stack::TenantConfig;
 use flashkeel_host::{DriveError, Measured, Tenant, drive, parts, reports};
 use flashkeel_stats::{Column, Recorder};
@@ -255,9 +255,8 @@ fn open_each(
     let mut sources: Vec<Box<dyn Source>> = Vec::new();
     let block = stack::block(config);
     for (index, workload) in stack::workloads(config).iter().enumerate() {
-        let seed = seed_of(config.seed, "tenant", index);
         let watch = &mut |fraction| progress("scan", fraction);
-        sources.push(workload.open_watched(sectors, block, seed, watch)?);
+        sources.push(workload.open_watched(sectors, block, stack::seeds(config, index), watch)?);
     }
     Ok(sources)
 }

@@ -5,9 +5,9 @@ use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Operation};
 use flashkeel_host::StackConfig;
 use flashkeel_host::coordinator::Foresight;
-use flashkeel_host::device::{Build, Size};
+use flashkeel_host::device::{Build, Size, seed_of};
 use flashkeel_host::stack::{TenantConfig, TierShort};
-use flashkeel_workload::{Source, Stopped, Watch, WorkloadConfig, WorkloadError};
+use flashkeel_workload::{Seeds, Source, Stopped, Watch, WorkloadConfig, WorkloadError};
 use serde_json::json;
 
 use crate::{Error, Experiment, Target, arrivals, document};
@@ -112,6 +112,11 @@ pub(crate) fn block(config: &Experiment) -> Bytes {
     smaller.unwrap_or(Bytes(LOGICAL_PAGE_BYTES))
 }
 
+/// What the workload of a tenant draws its chance by.
+pub(crate) fn seeds(config: &Experiment, tenant: usize) -> Seeds {
+    Seeds { run: config.seed, own: seed_of(config.seed, "tenant", tenant) }
+}
+
 /// A workload with its volume, block and seed.
 type Known = (WorkloadConfig, u64, Bytes, u64);
 
@@ -153,7 +158,8 @@ impl Checked {
             let found = match self.workloads.iter().find(|(other, _)| *other == known) {
                 Some((_, found)) => found.clone(),
                 None => {
-                    let found = match workload.check(sectors, block(config), config.seed, watch) {
+                    let found = match workload.check(sectors, block(config), Seeds::alone(config.seed), watch)
+                    {
                         Ok(()) => Ok(()),
                         Err(Stopped::Wrong(error)) => Err(error),
                         Err(_) => return Err(Error::Interrupted),

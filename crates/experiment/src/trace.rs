@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use flashkeel_config::{Node, Origin};
 use flashkeel_workload::{
-    Beginnings, Context, FormatName, SourceConfig, Trace, TraceInfo, Watch, WriterName, Written,
+    Beginnings, Context, FormatName, Seeds, SourceConfig, Trace, TraceInfo, Watch, WriterName, Written,
 };
 use serde_json::Value;
 
@@ -77,7 +77,7 @@ pub fn trace_synth(
     if let SourceConfig::Trace(trace) = &experiment.workload.source {
         flashkeel_workload::refuse_overwriting(trace, out)?;
     }
-    let mut source = experiment.workload.open_watched(size.sectors, block, seed, watch)?;
+    let mut source = experiment.workload.open_watched(size.sectors, block, Seeds::alone(seed), watch)?;
     Ok(flashkeel_workload::save(source.as_mut(), format, out, watch)?)
 }
 
@@ -127,7 +127,7 @@ pub fn trace_like(
         return Err(Error::Input(format!("{}: {message}", path.display())));
     }
     flashkeel_workload::refuse_overwriting(&trace, out)?;
-    let context = Context { seed, requests, ..flashkeel_workload::conversion() };
+    let context = Context { seeds: Seeds::alone(seed), requests, ..flashkeel_workload::conversion() };
     let whole = Context { requests: None, ..context };
     let measured = flashkeel_workload::profiles::measure(&trace, &whole, watch)?;
     Ok(flashkeel_workload::save(&mut *measured.source(&context), format, out, watch)?)

@@ -13,13 +13,29 @@ use crate::profiles::Profile;
 use crate::trace::Trace;
 use crate::{Pacing, Source, Stopped, Watch, WorkloadError};
 
+/// What a workload's chance is drawn by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seeds {
+    /// The run's, for what its workloads have in common.
+    pub run: u64,
+    /// The workload's own.
+    pub own: u64,
+}
+
+impl Seeds {
+    /// Those of a run's only workload.
+    pub fn alone(seed: u64) -> Seeds {
+        Seeds { run: seed, own: seed }
+    }
+}
+
 /// What a source is opened for.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
     /// Capacity of the device in sectors; no arrival lies beyond it.
     pub device_sectors: u64,
-    /// Seed of the run.
-    pub seed: u64,
+    /// What chance is drawn by.
+    pub seeds: Seeds,
     /// Stop after this many arrivals.
     pub requests: Option<u64>,
     /// Stop before the first arrival at or after this time.
@@ -110,14 +126,13 @@ impl WorkloadConfig {
     /// If settings contradict each other or the input cannot be read.
     pub fn open(&self, device_sectors: u64, seed: u64) -> Result<Box<dyn Source>, WorkloadError> {
         let block = Bytes(LOGICAL_PAGE_BYTES);
-        self.open_watched(device_sectors, block, seed, &mut |_| ControlFlow::Continue(())).map_err(
-            |stopped| match stopped {
+        self.open_watched(device_sectors, block, Seeds::alone(seed), &mut |_| ControlFlow::Continue(()))
+            .map_err(|stopped| match stopped {
                 Stopped::Wrong(error) => error,
                 Stopped::Interrupted | Stopped::Unwritten(_) => {
                     unreachable!("nobody interrupts, and nothing is written")
                 }
-            },
-        )
+            })
     }
 
     /// Opens the source as [`open`](Self::open) does, for a device of such logical
@@ -131,11 +146,11 @@ impl WorkloadConfig {
         &self,
         device_sectors: u64,
         block: Bytes,
-        seed: u64,
+        seeds: Seeds,
         watch: &mut Watch<'_>,
     ) -> Result<Box<dyn Source>, Stopped> {
         self.validate(device_sectors)?;
-        self.source.policy().open(&self.context(device_sectors, block, seed), watch)
+        self.source.policy().open(&self.context(device_sectors, block, seeds), watch)
     }
 
     /// Finds what is wrong before a run; of a trace that comes through a pipe
@@ -147,11 +162,11 @@ impl WorkloadConfig {
         &self,
         device_sectors: u64,
         block: Bytes,
-        seed: u64,
+        seeds: Seeds,
         watch: &mut Watch<'_>,
     ) -> Result<(), Stopped> {
         self.validate(device_sectors)?;
-        self.source.policy().check(&self.context(device_sectors, block, seed), watch)
+        self.source.policy().check(&self.context(device_sectors, block, seeds), watch)
     }
 
     /// Whether it is a drive that says how many requests there are: it ends after a time, and
@@ -165,10 +180,10 @@ impl WorkloadConfig {
         matches!(&self.source, SourceConfig::Trace(trace) if crate::input::is_read_once(&trace.path))
     }
 
-    fn context(&self, device_sectors: u64, block: Bytes, seed: u64) -> Context {
+    fn context(&self, device_sectors: u64, block: Bytes, seeds: Seeds) -> Context {
         Context {
             device_sectors,
-            seed,
+            seeds,
             requests: self.requests,
             duration: self.duration.filter(|_| self.pacing.policy().is_open()),
             is_timed: self.pacing.policy().is_timed(),

@@ -38,7 +38,7 @@ mod text;
 pub mod trace;
 mod writers;
 
-pub use config::{Context, Open, SourceConfig, WorkloadConfig};
+pub use config::{Context, Open, Seeds, SourceConfig, WorkloadConfig};
 pub use demand::{Demand, Traffic};
 pub use error::{Location, Stopped, Watch, WorkloadError};
 pub use info::{DeviceInfo, InterArrival, SizeClass, Terms, TraceInfo, info};

@@ -10,7 +10,7 @@ use flashkeel_workload::demand::profile::{PROFILES, Profile};
 use flashkeel_workload::demand::series::Series;
 use flashkeel_workload::generators::arrivals::{Clock, demand::DemandClock};
 use flashkeel_workload::generators::{ArrivalProcess, Synthetic};
-use flashkeel_workload::{Demand, Traffic, WorkloadError};
+use flashkeel_workload::{Demand, Seeds, Traffic, WorkloadError};
 use serde_json::json;
 
 fn load(traffic: serde_json::Value) -> Result<Demand, WorkloadError> {
@@ -292,7 +292,7 @@ fn a_generator_can_follow_a_demand() {
     assert!((5.0..30.0).contains(&rate), "{rate} GB/h at night");
     let silent = json!({ "policy": "demand", "traffic": { "policy": "constant", "per_day": "0B" } });
     let process: ArrivalProcess = serde_json::from_value(silent).unwrap();
-    let error = process.policy().clock(1).err().expect("no writes").to_string();
+    let error = process.policy().clock(Seeds::alone(1)).err().expect("no writes").to_string();
     assert!(error.contains("no writes"), "{error}");
 }
 
@@ -302,7 +302,7 @@ fn each_seed_has_arrivals_of_its_own_where_the_demand_is_drawn() {
         let traffic = json!({ "policy": "profile", "name": PROFILES[0].name });
         let process = json!({ "policy": "demand", "traffic": traffic });
         let process: ArrivalProcess = serde_json::from_value(process).unwrap();
-        let mut clock = process.policy().clock(seed).unwrap();
+        let mut clock = process.policy().clock(Seeds::alone(seed)).unwrap();
         let mut stream = Stream::new(seed, "test");
         (0..100).map(|_| clock.next(&mut stream)).collect::<Vec<u64>>()
     };

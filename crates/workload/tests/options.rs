@@ -8,7 +8,7 @@ use flashkeel_engine::{Operation, Span, Time};
 use flashkeel_workload::pacing::{Closed, Think};
 use flashkeel_workload::trace::{DeviceSpaces, Fold, TimeWindow, ZeroLength};
 use flashkeel_workload::{
-    Arrival, Compression, Pacing, SourceConfig, Trace, WorkloadConfig, WriterName, convert,
+    Arrival, Compression, Pacing, Seeds, SourceConfig, Trace, WorkloadConfig, WriterName, convert,
 };
 
 /// Three devices' requests, 1 ms apart.
@@ -483,7 +483,7 @@ fn where_devices_lie_is_found_anew_only_once_the_file_has_changed() {
             asked += 1;
             std::ops::ControlFlow::Continue(())
         };
-        let mut source = workload.open_watched(DEVICE_SECTORS, Bytes(512), 1, watch).unwrap();
+        let mut source = workload.open_watched(DEVICE_SECTORS, Bytes(512), Seeds::alone(1), watch).unwrap();
         let mut batch = Vec::new();
         source.fill(&mut batch, usize::MAX).unwrap();
         (batch.last().unwrap().lba.0, asked)

@@ -8,8 +8,8 @@ use common::*;
 use flashkeel_workload::profiles::measure;
 use flashkeel_workload::trace::DeviceSpaces;
 use flashkeel_workload::{
-    Basis, Beginnings, Context, Source, Stopped, Trace, TraceInfo, WriterName, conversion, convert, merge,
-    save,
+    Basis, Beginnings, Context, Seeds, Source, Stopped, Trace, TraceInfo, WriterName, conversion, convert,
+    merge, save,
 };
 
 fn msr() -> WriterName {
@@ -141,7 +141,7 @@ fn merged_parts_of_a_recording_keep_their_distance() {
 fn like(trace: &Trace, requests: Option<u64>) -> (TraceInfo, TraceInfo) {
     let original = info(trace).unwrap();
     let measured = measure(trace, &conversion(), &mut go_on).unwrap();
-    let context = Context { seed: 3, requests, ..conversion() };
+    let context = Context { seeds: Seeds::alone(3), requests, ..conversion() };
     let mut source: Box<dyn Source> = measured.source(&context);
     let out = file("like.log", "").with_file_name("out.log");
     save(&mut *source, WriterName::parse("fio").unwrap(), &out, &mut go_on).unwrap();
@@ -199,7 +199,7 @@ fn a_trace_made_like_one_of_a_coarse_clock_has_no_more_requests_at_one_time() {
             [&made, &original].map(|info| info.inter_arrival_ns.as_ref().unwrap().mean);
         assert!((mean - original_mean).abs() <= 0.02 * original_mean, "{mean} {original_mean}");
         let most_at_once = |times: &[u64]| times.chunk_by(|a, b| a == b).map(<[u64]>::len).max().unwrap();
-        let context = Context { seed: 3, ..conversion() };
+        let context = Context { seeds: Seeds::alone(3), ..conversion() };
         let measured = measure(&Trace::new(path), &context, &mut go_on).unwrap();
         let times: Vec<u64> =
             drain(&mut *measured.source(&context)).unwrap().iter().map(|arrival| arrival.time.0).collect();

@@ -16,7 +16,8 @@ use crate::{Location, Stopped, Watch, WorkloadError};
 /// A CSV file, plain or compressed, whose first line names its columns:
 /// `window`, numbers of successive windows of time, and `write_bytes`, the bytes
 /// written in each; if several series share the file, `workload`, the name of
-/// each. Other columns are not used. A window that is left out had no writes.
+/// each. Other columns are not used. A window that is left out between two of a series had no
+/// writes; the series lasts from its own first window to its own last.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Series {

@@ -127,7 +127,7 @@ impl Open for Synthetic {
             }
         }
         let clock = match (&self.arrivals, context.is_timed) {
-            (Some(process), true) => Some(process.policy().clock(context.seed)?),
+            (Some(process), true) => Some(process.policy().clock(context.seeds)?),
             (None, false) => None,
             (None, true) => {
                 return Err(refuse(
@@ -142,7 +142,7 @@ impl Open for Synthetic {
                 );
             }
         };
-        let stream = |name: &str| Stream::new(context.seed, &format!("workload/{name}"));
+        let stream = |name: &str| Stream::new(context.seeds.own, &format!("workload/{name}"));
         Ok(Box::new(Generator {
             mix: Mix {
                 read: threshold(read),

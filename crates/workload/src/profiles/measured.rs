@@ -115,7 +115,7 @@ pub fn measure(trace: &Trace, context: &Context, watch: &mut Watch<'_>) -> Resul
 impl Measured {
     /// A source of as many requests like the trace's, or as `context` limits.
     pub fn source(&self, context: &Context) -> Box<dyn Source> {
-        let stream = |name: &str| Stream::new(context.seed, &format!("workload/measured/{name}"));
+        let stream = |name: &str| Stream::new(context.seeds.own, &format!("workload/measured/{name}"));
         let share = |part: u64| part as f64 / self.requests as f64;
         let weights = |sizes: &BTreeMap<u64, u64>| {
             let pairs: Vec<(u32, f64)> = sizes

@@ -265,7 +265,7 @@ fn once_as_fast() -> f64 {
 impl Open for Profile {
     fn open(&self, context: &Context, _: &mut Watch<'_>) -> Result<Box<dyn Source>, Stopped> {
         self.check()?;
-        let stream = |name: &str| Stream::new(context.seed, &format!("workload/profile/{name}"));
+        let stream = |name: &str| Stream::new(context.seeds.own, &format!("workload/profile/{name}"));
         let recipe = Recipe::of(self, context, &stream)?;
         Ok(Box::new(Synthesis::new(recipe, &stream, context)))
     }

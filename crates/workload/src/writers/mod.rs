@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::input::{identity, open_at};
 use crate::readers::{SYNTHETIC, says_synthetic, trace_files};
-use crate::{Arrival, Basis, Context, Source, Stopped, Trace, Watch, WorkloadError};
+use crate::{Arrival, Basis, Context, Seeds, Source, Stopped, Trace, Watch, WorkloadError};
 
 mod columns;
 mod fio_iolog;
@@ -213,7 +213,7 @@ pub(crate) const ALTERED: &str = "they are those of the requests as they were re
 pub fn conversion() -> Context {
     Context {
         device_sectors: u64::MAX / 512,
-        seed: 0,
+        seeds: Seeds::alone(0),
         requests: None,
         duration: None,
         is_timed: true,

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Lba, Operation, Time};
 use flashkeel_workload::{
-    Arrival, Context, Counts, Open, Source, SourceConfig, Stopped, Trace, TraceInfo, WorkloadConfig,
+    Arrival, Context, Counts, Open, Seeds, Source, SourceConfig, Stopped, Trace, TraceInfo, WorkloadConfig,
     WorkloadError,
 };
 
@@ -56,7 +56,8 @@ pub fn open(workload: &WorkloadConfig, device_sectors: u64) -> Result<Box<dyn So
             let pacing = workload.pacing.policy();
             let (requests, is_timed) = (workload.requests, pacing.is_timed());
             let duration = workload.duration.filter(|_| pacing.is_open());
-            let context = Context { device_sectors, seed: 1, requests, duration, is_timed, block };
+            let context =
+                Context { device_sectors, seeds: Seeds::alone(1), requests, duration, is_timed, block };
             trace.open(&context, &mut go_on).map_err(wrong)
         }
         _ => workload.open(device_sectors, 1),

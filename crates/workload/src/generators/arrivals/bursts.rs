@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Arrive, Clock, Elapsed, gap_ns};
-use crate::WorkloadError;
+use crate::{Seeds, WorkloadError};
 use crate::generators::refuse;
 
 /// A Poisson process during `on`, nothing during `off`, and so on.
@@ -27,7 +27,7 @@ impl Default for Bursts {
 }
 
 impl Arrive for Bursts {
-    fn clock(&self, _seed: u64) -> Result<Box<dyn Clock>, WorkloadError> {
+    fn clock(&self, _: Seeds) -> Result<Box<dyn Clock>, WorkloadError> {
         if self.on == Span::ZERO {
             return Err(refuse("arrivals.on", "a burst lasts longer than 0ns"));
         }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Arrive, Clock};
-use crate::WorkloadError;
+use crate::{Seeds, WorkloadError};
 use crate::demand::{Demand, Traffic};
 use crate::generators::refuse;
 
@@ -27,8 +27,8 @@ fn page() -> Bytes {
 }
 
 impl Arrive for ByDemand {
-    fn clock(&self, seed: u64) -> Result<Box<dyn Clock>, WorkloadError> {
-        let demand = self.traffic.policy().load(seed)?;
+    fn clock(&self, seeds: Seeds) -> Result<Box<dyn Clock>, WorkloadError> {
+        let demand = self.traffic.policy().load(seeds.own)?;
         if demand.bytes_per_day() <= 0.0 {
             return Err(refuse("arrivals.traffic", "the demand has no writes"));
         }

@@ -4,15 +4,15 @@ use flashkeel_config::axis;
 use flashkeel_engine::Stream;
 
 use super::refuse;
-use crate::WorkloadError;
+use crate::{Seeds, WorkloadError};
 
 /// What every arrival process has in common.
 pub trait Arrive {
-    /// Begins at time 0. Where its course as a whole is left to chance, `seed` decides it.
+    /// Begins at time 0. Where its course as a whole is left to chance, `seeds` decide it.
     ///
     /// # Errors
     /// If the settings make no sense.
-    fn clock(&self, seed: u64) -> Result<Box<dyn Clock>, WorkloadError>;
+    fn clock(&self, seeds: Seeds) -> Result<Box<dyn Clock>, WorkloadError>;
 
     /// Checks the settings.
     ///

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Arrive, Clock, Elapsed, gap_ns};
-use crate::WorkloadError;
+use crate::{Seeds, WorkloadError};
 
 /// A Poisson process: gaps are exponentially distributed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,7 +22,7 @@ impl Default for Poisson {
 }
 
 impl Arrive for Poisson {
-    fn clock(&self, _seed: u64) -> Result<Box<dyn Clock>, WorkloadError> {
+    fn clock(&self, _: Seeds) -> Result<Box<dyn Clock>, WorkloadError> {
         Ok(Box::new(State { gap_ns: gap_ns(self.iops)?, elapsed: Elapsed::default() }))
     }
 }

@@ -5,12 +5,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Arrive, Clock, gap_ns};
-use crate::WorkloadError;
+use crate::{Seeds, WorkloadError};
 use crate::generators::refuse;
 use crate::noise::lognormal;
 
 /// A Poisson process whose rate is lognormal, the same within each step and much like the
-/// last one's in the next. Workloads of one `course` have their peaks together.
+/// last one's in the next. Workloads of one `course` in a run have their peaks together;
+/// each seed of a run draws its courses anew.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Varying {
@@ -22,7 +23,8 @@ pub struct Varying {
     pub step: Span,
     /// After how long it is correlated with itself by 1/e.
     pub persistence: Span,
-    /// The number of the course that the rate takes.
+    /// The number of the course that the rate takes: of one number in a run, of one course.
+    /// Each seed draws them anew.
     pub course: u64,
     /// By how much that course is delayed, up to 10 s.
     pub delay: Span,
@@ -48,7 +50,7 @@ impl Default for Varying {
 }
 
 impl Arrive for Varying {
-    fn clock(&self, _seed: u64) -> Result<Box<dyn Clock>, WorkloadError> {
+    fn clock(&self, seeds: Seeds) -> Result<Box<dyn Clock>, WorkloadError> {
         let gap_ns = gap_ns(self.iops)?;
         if gap_ns > MOST_STEPS * self.step.0 as f64 {
             let (iops, step) = (self.iops, self.step);
@@ -57,7 +59,7 @@ impl Arrive for Varying {
             );
             return Err(refuse("arrivals.iops", message));
         }
-        let mut stream = Stream::new(self.course, "course of arrivals");
+        let mut stream = Stream::new(seeds.run, &format!("course of arrivals {}", self.course));
         let level = lognormal(&mut stream, self.spread);
         let kept = libm::exp(-self.step.as_secs_f64() / self.persistence.as_secs_f64());
         let mut course = Course { step_ns: self.step.0, spread: self.spread, kept, level, stream };
@@ -151,7 +153,12 @@ mod tests {
 
     /// Arrivals within each tenth of a second of the first 100 s.
     fn counts(varying: &Varying, seed: u64) -> Vec<f64> {
-        let (mut clock, mut stream) = (varying.clock(1).unwrap(), Stream::new(seed, "test"));
+        counts_in_run(varying, 1, seed)
+    }
+
+    fn counts_in_run(varying: &Varying, run: u64, own: u64) -> Vec<f64> {
+        let (mut clock, mut stream) =
+            (varying.clock(Seeds { run, own }).unwrap(), Stream::new(own, "test"));
         let mut counts = vec![0.0; 1_000];
         let mut last = 0;
         loop {
@@ -190,9 +197,9 @@ mod tests {
     #[test]
     fn steps_of_which_a_request_takes_millions_are_refused() {
         let slow = Varying { iops: 0.001, step: Span::from_us(1), ..Varying::default() };
-        let error = slow.clock(1).err().expect("a request takes a thousand million steps").to_string();
+        let error = slow.clock(Seeds::alone(1)).err().expect("a request takes a thousand million steps").to_string();
         assert!(error.starts_with("workload.source.arrivals.iops: 0.001 "), "{error}");
-        assert!(Varying { step: Span::from_ms(1), ..slow }.clock(1).is_ok());
+        assert!(Varying { step: Span::from_ms(1), ..slow }.clock(Seeds::alone(1)).is_ok());
     }
 
     #[test]
@@ -200,7 +207,7 @@ mod tests {
         let rare = Varying { iops: 1e-7, step: Span::from_secs(3600), ..Varying::default() };
         for delay in [Span::ZERO, LEAD] {
             let varying = Varying { delay, ..rare.clone() };
-            let (mut clock, mut stream) = (varying.clock(1).unwrap(), Stream::new(1, "test"));
+            let (mut clock, mut stream) = (varying.clock(Seeds::alone(1)).unwrap(), Stream::new(1, "test"));
             let times: Vec<u64> = (0..10_000).map(|_| clock.next(&mut stream)).collect();
             assert!(times.is_sorted() && times[9_999] == u64::MAX, "{}", times[9_999]);
         }
@@ -214,7 +221,9 @@ mod tests {
         assert!(correlation(&a, &b) > 0.9, "{}", correlation(&a, &b));
         assert!(correlation(&a, &later).abs() < 0.3, "{}", correlation(&a, &later));
         assert!(correlation(&a[..996], &later[4..]) > 0.9);
-        let other = counts(&Varying { course: 8, ..course }, 2);
+        let other = counts(&Varying { course: 8, ..course.clone() }, 2);
         assert!(correlation(&a, &other).abs() < 0.3);
+        let another_run = counts_in_run(&course, 2, 1);
+        assert!(correlation(&a, &another_run).abs() < 0.3);
     }
 }

@@ -61,6 +61,8 @@ class Measured:
     """What was programmed for writes, as a share of the drive's model, which was all written."""
     from_free: float | None
     """Share of what was programmed that went into blocks that were free before."""
+    failed: int
+    """Requests that failed, which are in no latency."""
     behind: float
     """How many times as long as the traffic it took: above 1 where it fell behind."""
 
@@ -108,8 +110,9 @@ class Outcome:
     def excess(self, bounds: Bounds) -> dict[str, float]:
         """Return the bounds that are not kept under every seed, and by how many times.
 
-        They are called read, write, risk, SSD (it does not last) and NVM (it would have to be
-        larger than the drive). Where nothing may be at risk it is exceeded any number of times.
+        They are called read, write, risk, SSD (it does not last), NVM (it would have to be
+        larger than the drive) and failed (requests did). Where nothing may be at risk, and where
+        requests failed, it is exceeded any number of times.
         """
         shortest = self.interval("ssd_years")
         lasting = None if shortest is None else -shortest[0]
@@ -126,6 +129,8 @@ class Outcome:
         }
         if bounds.years and lasting is not None and -lasting < bounds.years:
             found["SSD"] = bounds.years / -lasting
+        if any(one.failed for one in self.measured):
+            found["failed"] = math.inf
         return found
 
     def tail_ns(self) -> float:

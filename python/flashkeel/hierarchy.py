@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from flashkeel import _core, cache, steadiness
+from flashkeel import _core, cache, failures, steadiness
 from flashkeel._core import LOGICAL_PAGE_BYTES, InputError
 from flashkeel.arrow import TableFiles
 from flashkeel.candidates import Bounds, Choice, Measured, Outcome
@@ -311,6 +311,7 @@ class Plan:
             padded=times,
             turned_over=times * written / logical_bytes(device),
             from_free=steadiness.from_free_blocks(run),
+            failed=failures.count(run),
             behind=_duration_ns(run) / lasts_ns,
         )
 

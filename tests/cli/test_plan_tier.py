@@ -80,6 +80,17 @@ def test_days_are_the_traffic_s_where_a_row_falls_behind(cli, tmp_path):
     assert "Some rows fall behind" in words(outcome)
 
 
+def test_a_row_with_requests_that_failed_keeps_no_bound(cli, trace, monkeypatch):
+    monkeypatch.setattr("flashkeel.failures.count", lambda run: 7)
+    found = plan(cli, *DRIVE, *FEW, "--trace", trace, *SHORT)
+    assert found.status == 0
+    assert "Nothing that was tried keeps the bounds" in words(found)
+    assert "beyond its bound: requests that failed" in words(found)
+    assert "In some rows requests failed, up to 7" in words(found)
+    outcomes = json.loads(plan(cli, *DRIVE, *FEW, *SHORT, *JSON, "--trace", trace).out)["outcomes"]
+    assert all(one["misses"]["failed"] is None and one["failed"] == 7 for one in outcomes)
+
+
 def test_json_has_each_choice_under_each_seed(cli, trace):
     found = json.loads(plan(cli, *DRIVE, *FEW, *SHORT, *JSON, "--trace", trace).out)
     base, *others = found["outcomes"]

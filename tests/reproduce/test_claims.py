@@ -6,14 +6,17 @@ import math
 import pytest
 from flashkeel.reproduce import report
 from flashkeel.reproduce.claims import (
+    Claim,
     Finding,
     Outcome,
+    Study,
     Verdict,
     at_least_half,
     beginnings,
     reduction,
     rises,
 )
+from flashkeel.reproduce.session import Session
 from flashkeel.reproduce.ssdcheck import fig12
 
 
@@ -41,6 +44,23 @@ def test_the_beginning_of_a_trace_does_not_confirm_that_nothing_comes():
     quick = beginnings(found, True, absent={"a", "b"})
     assert [each.holds for each in quick.values()] == [False, None]
     assert quick["b"].reason == "a run cut short by --quick cannot confirm it; none"
+
+
+def test_nothing_is_judged_by_runs_in_which_requests_failed():
+    session = Session()
+    session.failed["an earlier figure"] = 5
+
+    def measure(session):
+        session.failed |= refused
+        return Outcome({"a": Finding(1.0, True)}, "trace", "none")
+
+    study = Study("work/figure", "title", (Claim("a", "claim", "rule", 1.0, ""),), measure)
+    refused = {}
+    assert study.outcome(session).findings["a"].holds
+    refused = {"base": 1, "gc": 1200}
+    found = study.outcome(session).findings["a"]
+    assert (found.holds, found.measured) == (None, 1.0)
+    assert found.reason == "requests failed, 1,200 with gc; they are in no percentile"
 
 
 def test_what_is_no_number_is_not_known():

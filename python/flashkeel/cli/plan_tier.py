@@ -342,6 +342,7 @@ def _of(outcome: Outcome, bounds: Bounds) -> dict[str, Any]:
         "padded",
         "turned_over",
         "from_free",
+        "failed",
         "behind",
     )
     sizes = [one.read_by_size_ns for one in outcome.measured]
@@ -352,7 +353,7 @@ def _of(outcome: Outcome, bounds: Bounds) -> dict[str, Any]:
         "nvm_bytes": outcome.nvm_bytes,
         "bought_bytes": outcome.bought_bytes(bounds),
         "cost": outcome.cost(bounds),
-        # Where nothing may be at risk it is missed by no number of times.
+        # Where nothing may be at risk, or requests failed, it is missed by no number of times.
         "misses": {
             name: times if math.isfinite(times) else None
             for name, times in outcome.excess(bounds).items()

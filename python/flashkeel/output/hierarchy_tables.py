@@ -39,8 +39,8 @@ def latencies(answer: Answer, bounds: Bounds, drive: str) -> Table:
             _held(one),
             _marked(_bought(one, bounds), "NVM" in excess),
             *_cost(answer, one, bounds),
-            _marked(_interval(one, "read_ns"), "read" in excess),
-            _marked(_interval(one, "write_ns"), "write" in excess),
+            _marked(_interval(one, "read_ns"), not {"read", "failed"}.isdisjoint(excess)),
+            _marked(_interval(one, "write_ns"), not {"write", "failed"}.isdisjoint(excess)),
         )
     return table
 
@@ -121,6 +121,8 @@ def verdicts(answer: Answer, bounds: Bounds) -> list[str]:
         missed = ", ".join(
             f"{name} {units.significant(times, 2)} times"
             if math.isfinite(times)
+            else "requests that failed"
+            if name == "failed"
             else f"{name} {units.size(nearest.mean('risk_bytes'))} of 0 B"
             for name, times in nearest.excess(bounds).items()
         )
@@ -149,6 +151,12 @@ def warnings(answer: Answer, bounds: Bounds) -> list[str]:
         found.append(
             f"Some rows fall behind and take up to {units.significant(behind)} times as long as "
             "the traffic: their latencies say how long the traffic is, and not what the drive does."
+        )
+    failed = max(one.failed for outcome in answer.outcomes for one in outcome.measured)
+    if failed:
+        found.append(
+            f"In some rows requests failed, up to {units.count(failed)}: they are in no latency, "
+            "so that such a row keeps no bound."
         )
     found += _wear(answer)
     presets = dict.fromkeys(medium.preset for medium in (*plan.drives, plan.nvm))

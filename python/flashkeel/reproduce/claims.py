@@ -150,16 +150,25 @@ class Study:
 
     def outcome(self, session: Session) -> Outcome:
         """Run what is needed and judge every claim, as far as the session allows."""
+        session.failed.clear()
         return self._as_told(self.measure(session), session)
 
     def outcome_at(self, range_: Range, session: Session, value: float) -> Outcome:
         """Do the same for the claims of a range, at one value of its quantity."""
+        session.failed.clear()
         return self._as_told(range_.measure(session, value), session)
 
     def _as_told(self, outcome: Outcome, session: Session) -> Outcome:
         is_short = self.is_cut_short and session.quick
         absent = {claim.name for claim in self.claims if claim.is_of_absence}
-        return replace(outcome, findings=beginnings(outcome.findings, is_short, absent))
+        findings = beginnings(outcome.findings, is_short, absent)
+        if session.failed:
+            most = max(session.failed, key=lambda case: session.failed[case])
+            reason = (
+                f"requests failed, {session.failed[most]:,} with {most}; they are in no percentile"
+            )
+            findings = {name: _undecided(found, reason) for name, found in findings.items()}
+        return replace(outcome, findings=findings)
 
     def open_for(self, claim: Claim) -> list[str]:
         """Return the quantities over which ``--range`` judges a claim, in words."""
@@ -196,15 +205,16 @@ def beginnings(
     It can confirm but not deny, save those of something that does not come, the `absent`.
     """
     return {
-        name: _undecided(found, "confirm" if name in absent else "deny")
+        name: _undecided(
+            found, f"a run cut short by --quick cannot {'confirm' if name in absent else 'deny'} it"
+        )
         if quick and found.holds is (name in absent)
         else found
         for name, found in findings.items()
     }
 
 
-def _undecided(found: Finding, what: str) -> Finding:
-    reason = f"a run cut short by --quick cannot {what} it"
+def _undecided(found: Finding, reason: str) -> Finding:
     return replace(found, holds=None, reason="; ".join(filter(None, [reason, found.reason])))
 
 

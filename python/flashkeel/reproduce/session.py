@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flashkeel import cache
+from flashkeel import cache, failures
 from flashkeel.arrow import TableFiles
 from flashkeel.comparison import FEW
 from flashkeel.execution import Task, execute
@@ -54,6 +54,8 @@ class Session:
     """Keep runs in the cache directory, and take from there what it has."""
     lookups: dict[str, bool] = field(default_factory=dict)
     """Profiles and recorded files that were looked for in `traces`, and whether they are there."""
+    failed: dict[str, int] = field(default_factory=dict)
+    """How many requests failed in runs of the figure that is measured, by case."""
     _runs: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
     _files: TableFiles = field(default_factory=TableFiles.temporary)
 
@@ -86,6 +88,7 @@ class Session:
                 for case in cases
             }
             if all(wanted[name] <= seeds[name] for name in seeds):
+                self.failed |= {name: n for name, run in runs.items() if (n := failures.count(run))}
                 return runs
             seeds = wanted
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,27 @@ def test_what_a_trace_is_may_be_set(cli, tmp_path):
     columns = "workload.source.columns=time=1,unit=us,op=2,offset=3,length=4"
     outcome = cli("run", path, *SMALL, "--set", columns, "--format", "json")
     assert json.loads(outcome.out)["runs"][0]["requests"] == 2
+
+
+@pytest.mark.parametrize("command", [("run",), ("plan", "buffer")])
+def test_a_trace_without_units_is_told_them(cli, tmp_path, command):
+    path = tmp_path / "disk.csv"
+    path.write_text("volume,timestamp,op,offset,size\na,5,W,0,4096\na,9,R,4096,4096\n")
+    refused = cli(*command, path, *SMALL[:2])
+    assert (refused.status, "unit is missing" in refused.err) == (2, True)
+    outcome = cli(*command, path, *SMALL[:2], "--set", "workload.source.time_unit=1ms")
+    assert outcome.status == 0, outcome.err
+    assert f"note: {path}: a trace (columns), replayed" in outcome.err
+
+
+@pytest.mark.parametrize("held", ["", "\n", "# nothing yet\n"])
+def test_an_empty_file_is_called_empty(cli, tmp_path, held):
+    path = tmp_path / "disk.csv"
+    path.write_text(held)
+    for name in (path, os.devnull):
+        outcome = cli("run", name)
+        assert outcome.status == 2
+        assert f"{name}: is empty, or holds comments only" in outcome.err
 
 
 def test_a_trace_may_come_through_standard_input(shell, tmp_path):

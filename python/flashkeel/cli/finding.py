@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from flashkeel.cli.common import SOURCE, echo, print_notes, settings, split_assi
 from flashkeel.experiment import Experiment, naming_profiles
 from flashkeel.parsing import parse_toml, read_document
 from flashkeel.suggest import did_you_mean
+
+_OF_READING = ("format", "time_unit", "action", "columns", "times")
+"""Keys of a trace that decide whether and how it can be read."""
 
 
 def find(name: str, sets: tuple[str, ...] = ()) -> Experiment:
@@ -43,7 +47,8 @@ def _find(name: str, sets: tuple[str, ...]) -> Experiment:
         if name in json.loads(_core.list_names("profiles")):
             _refuse_keys_alone(sets)
             return Experiment.with_profile(name)
-        if path.is_file() and path.suffix != ".toml":
+        # A pipe can be read only once, and is not looked into.
+        if path.suffix != ".toml" and (path.is_file() or name == os.devnull):
             return _in_file(path, sets)
     try:
         return Experiment.find(name)
@@ -66,7 +71,7 @@ def _in_file(path: Path, sets: tuple[str, ...]) -> Experiment:
     """Return what is in a file whose name does not say it."""
     wrong = ""
     try:
-        parse_toml(read_document(path))
+        held = parse_toml(read_document(path))
     except InputError:
         # It is no text, or may be longer than memory, as a trace is.
         pass
@@ -74,10 +79,14 @@ def _in_file(path: Path, sets: tuple[str, ...]) -> Experiment:
         _refuse_fio(path)
         wrong = f"{path}: no experiment: not TOML ({error})"
     else:
+        if not held:
+            raise InputError(
+                f"{path}: is empty, or holds comments only: no experiment and no trace"
+            )
         return Experiment.find(str(path))
     _refuse_keys_alone(sets)
     given = settings(sets)
-    options = {key: given[SOURCE + key] for key in ("format", "columns") if SOURCE + key in given}
+    options = {key: given[SOURCE + key] for key in _OF_READING if SOURCE + key in given}
     try:
         with foreign.named(path):
             form = _core.trace_format(str(path), json.dumps(options))

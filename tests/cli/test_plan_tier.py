@@ -6,11 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 from flashkeel import InputError, hierarchy
 from flashkeel.media import Medium
-from flashkeel.output import units
+from flashkeel.output import hierarchy_tables, units
 
 DRIVE = ("--drive", "qlc-1xnm", "--model", "1GiB")
 FEW = ("--seeds", "2", "--policy", "base", "--policy", "nlcwip", "--size", "10%", "--size", "50%")
@@ -89,6 +90,20 @@ def test_a_row_with_requests_that_failed_keeps_no_bound(cli, trace, monkeypatch)
     assert "In some rows requests failed, up to 7" in words(found)
     outcomes = json.loads(plan(cli, *DRIVE, *FEW, *SHORT, *JSON, "--trace", trace).out)["outcomes"]
     assert all(one["misses"]["failed"] is None and one["failed"] == 7 for one in outcomes)
+
+
+def test_waf_is_lower_or_higher_than_it_stays_by_the_sign_of_what_is_free():
+    def said(*shares):
+        return list(hierarchy_tables._free([SimpleNamespace(from_free=it) for it in shares]))
+
+    lower = "In some rows WAF is lower than it stays: up to 35.0 % of what was programmed went into"
+    higher = (
+        "In some rows WAF is higher than it stays: up to 25.0 % more was erased than programmed"
+    )
+    assert said(0.2, 0.35, None) == [f"{lower} blocks that were free before."]
+    assert said(-0.25, -0.2) == [f"{higher}."]
+    assert said(0.35, -0.25) == [f"{lower} blocks that were free before.", f"{higher}."]
+    assert said(0.05, -0.05) == said(None) == []
 
 
 def test_json_has_each_choice_under_each_seed(cli, trace):

@@ -218,16 +218,16 @@ def _longer(plan: Plan, share: float) -> str:
 
 def _free(worn: Sequence[Measured]) -> Iterator[str]:
     shares = [one.from_free for one in worn if one.from_free is not None]
-    for share, state in ((max(shares, default=0.0), "lower"), (min(shares, default=0.0), "higher")):
-        if abs(share) > MOST_FREE:
-            why = (
-                "of what was programmed went into blocks that were free before"
-                if share > 0
-                else "more was erased than programmed"
-            )
-            yield (
-                f"In some rows WAF is {state} than it stays: up to {units.share(abs(share))} {why}."
-            )
+    if (most := max(shares, default=0.0)) > MOST_FREE:
+        yield (
+            f"In some rows WAF is lower than it stays: up to {units.share(most)} of what was "
+            "programmed went into blocks that were free before."
+        )
+    if (least := min(shares, default=0.0)) < -MOST_FREE:
+        yield (
+            f"In some rows WAF is higher than it stays: up to {units.share(-least)} more was "
+            "erased than programmed."
+        )
 
 
 def _table(*left: str, right: tuple[str, ...], last: str | None = None) -> Table:

@@ -171,6 +171,16 @@ def test_lines_say_all_that_no_axis_does(mine, tmp_path):
     assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
 
 
+def test_lines_of_several_runs_say_which(mine, tmp_path):
+    both = "".join(
+        f'[[experiment.runs]]\nname = "{name}"\nset = {{ "device.gc.start_below" = {below} }}\n'
+        for name, below in (("early", 42), ("late", 40))
+    )
+    axes, *_ = drawn(mine, tmp_path, SWEEP + both)
+    told = " | ".join(it.get_text() for it in axes.texts if it.get_text()).split(" | ")
+    assert told == ["early", "late"] * 2
+
+
 def test_sizes_and_times_stand_where_they_are_on_a_scale(mine, tmp_path):
     keys = '"device.buffer.size" = ["4MiB", "512KiB", "1GiB"]\n'
     axes, *_ = drawn(mine, tmp_path, SWEEP.partition("[grid]")[0] + "[grid]\n" + keys)

@@ -254,7 +254,7 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
     across = quantity.of([row[x] for row in found]) if x in design.keys else None
     if across is not None:
         found = [row | {x: across.numbers[row[x]]} for row in found]
-    shown = [key for key in design.keys if len({str(row[key]) for row in found}) > 1]
+    shown = [key for key in (*design.keys, "run") if len({str(row[key]) for row in found}) > 1]
     # What no axis names is said by the points, of a line by its last.
     unnamed = [key for key in shown if key not in (x, y, by)]
     figure = Figure(figsize=(9, 5.5), layout="constrained")

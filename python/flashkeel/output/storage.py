@@ -113,7 +113,7 @@ def _others(directory: Path) -> list[str]:
 
 
 def check_room(directory: Path, plans: Sequence[Mapping[str, Any]], seeds: int) -> None:
-    """Raise InputError where a disk has no room for what is written to it.
+    """Raise OSError, as a full disk does, where one has no room for what is written to it.
 
     That is the directory's, and the one of temporary files, where tables wait until then. How
     much it takes is estimated from below: what is measured is not known yet.
@@ -126,10 +126,11 @@ def check_room(directory: Path, plans: Sequence[Mapping[str, Any]], seeds: int) 
     for place, what in ((parent, directory), (Path(tempfile.gettempdir()), "temporary files")):
         free = shutil.disk_usage(place).free
         if free < needed:
-            raise InputError(
-                f"{what}: {units.size(free)} are free in {place}, and a result takes at least "
+            said = (
+                f"{units.size(free)} are free in {place}, and a result takes at least "
                 f"{units.size(needed)}"
             )
+            raise OSError(errno.ENOSPC, said, str(what))
 
 
 def save(result: Result, directory: Path, overwrite: bool) -> None:

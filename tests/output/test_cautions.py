@@ -57,6 +57,36 @@ workload = {{ source = {source.replace("'synthetic'", "'synthetic', read_fractio
     assert ("rates", words) in [(it.kind, it.text) for it in warnings.found([run])]
 
 
+def test_a_few_requests_end_early_by_chance():
+    def source(reads):
+        arrivals = "arrivals = { policy = 'constant', iops = 20_000 }"
+        return f"{{ policy = 'synthetic', read_fraction = {reads}, {arrivals} }}"
+
+    def said(reads):
+        few = (
+            SMALL.partition("[workload]")[0]
+            + f"""\
+[measure]
+series_window = "10ms"
+[workload]
+[stack]
+depth = 64
+[[stack.tenants]]
+name = "reader"
+workload = {{ requests = {reads}, source = {source("1.0")} }}
+[[stack.tenants]]
+name = "writer"
+workload = {{ requests = 4000, source = {source("0.0")} }}
+"""
+        )
+        (run,) = flashkeel.Experiment(few, "small").run().runs
+        assert run.samples("read") == reads
+        return [words.partition(" of the time")[0] for words in cautions.ended_early(run)]
+
+    assert said(3) == said(30) == []
+    assert said(31) == ["its reads end after 5.00 %"]
+
+
 def test_reads_and_writes_that_last_as_long_as_the_run_have_no_such_note(small_result):
     assert not any(list(cautions.ended_early(run)) for run in small_result.runs)
 

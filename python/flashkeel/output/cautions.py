@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -26,6 +27,8 @@ _NEARLY_ALL = 0.99
 _EARLY = 0.8
 """Share of the time before which a class ends early, if that is of so many windows:"""
 _WINDOWS = 10
+_FEWEST = math.ceil(math.log(0.001, _EARLY))
+"""Requests that, at random times, are all that early once in a thousand runs."""
 _FEW_COUNTED = 1000
 """Requests of which p99 rests on fewer than ten."""
 _NAMED = 8
@@ -87,7 +90,7 @@ def ended_early(run: Run) -> Iterator[str]:
     series = run.series()
     for latency_class, column in (("read", "reads"), ("write", "writes")):
         ended = list(accumulate(int(count) for count in series[column]))
-        if not run.samples(latency_class) or not ended or not ended[-1]:
+        if not run.samples(latency_class) or not ended or ended[-1] < _FEWEST:
             continue
         # A few stragglers are no reason to count what comes after them.
         windows = 1 + bisect_left(ended, _NEARLY_ALL * ended[-1])

@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-from flashkeel.reproduce import report
+from flashkeel.reproduce import report, works
 from flashkeel.reproduce.claims import (
     Claim,
     Finding,
@@ -44,6 +44,37 @@ def test_the_beginning_of_a_trace_does_not_confirm_that_nothing_comes():
     quick = beginnings(found, True, absent={"a", "b"})
     assert [each.holds for each in quick.values()] == [False, None]
     assert quick["b"].reason == "a run cut short by --quick cannot confirm it; none"
+
+
+@pytest.mark.parametrize("is_cut_short", [False, True])
+def test_a_part_of_the_cases_does_not_confirm_what_is_said_of_all(is_cut_short):
+    findings = {"all": Finding(1.0, True, "of one"), "some": Finding(1.0, True)}
+    findings["none"] = Finding(1.0, False)
+    claims = tuple(
+        Claim(name, "claim", "rule", None, "", is_of_all=name != "some") for name in findings
+    )
+    study = Study(
+        "work/figure", "title", claims, lambda session: Outcome(findings, "trace", "none"),
+        is_cut_short=is_cut_short,
+    )  # fmt: skip
+    quick = study.outcome(Session(quick=True)).findings
+    # A case that denies it is enough, unless it is only the beginning of one.
+    denied = None if is_cut_short else False
+    assert [found.holds for found in quick.values()] == [None, True, denied]
+    assert (
+        quick["all"].reason == "--quick runs a part of its cases, which cannot confirm it; of one"
+    )
+    assert study.outcome(Session()).findings == findings
+
+
+def test_claims_of_which_quick_runs_a_part_of_the_cases_are_marked():
+    marked = {f"{it.id}/{c.name}" for it in works.STUDIES for c in it.claims if c.is_of_all}
+    assert marked == {
+        "autossd/outlook/steady", "autossd/sensitivity/plateau", "envm/week/days",
+        "envm/week/weeks", "plmc/spread/hod-range", "ready/lifetime/ready-close",
+        "ready/real/dt-between", "ready/real/guarantee", "ready/response/ready-better",
+        "ssdcheck/fig15/initially", "ttflash/burst/rate",
+    }  # fmt: skip
 
 
 def test_nothing_is_judged_by_runs_in_which_requests_failed():

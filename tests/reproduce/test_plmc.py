@@ -1,10 +1,11 @@
 """The rules of the claims on PLMC."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from flashkeel.reproduce import plmc
-from flashkeel.reproduce.plmc import copies, spread, systems, tails
+from flashkeel.reproduce.plmc import composition, copies, hedging, spread, systems, tails
 from flashkeel.reproduce.plmc.systems import (
     ALONE,
     ALONE_IN_WINDOWS,
@@ -195,3 +196,27 @@ def test_every_way_is_a_run_that_can_be_made(name):
 def test_every_claim_has_a_name_of_its_own():
     names = [f"{study.id}/{claim.name}" for study in plmc.STUDIES for claim in study.claims]
     assert len(names) == len(set(names))
+
+
+def test_hedging_that_asks_nothing_twice_is_no_bound():
+    def mirrored(extra, reads=1000):
+        report = {"hedged_bytes": 4096 * extra, "rewritten_bytes": 0, "reads": reads}
+        return SimpleNamespace(data={"stack": {"mirrors": {"0": report}}})
+
+    def judge(hedged, ours):
+        return hedging._load(
+            {"a": None}, [{"hedged a": mirrored(hedged), "ours a": mirrored(ours)}]
+        )
+
+    assert judge(0, 0).holds is judge(9, 9).holds is None
+    assert judge(9, 9).reason.endswith("fewer than 10 reads are asked twice: a")
+    assert judge(10, 10).holds is True
+    assert judge(10, 11).holds is judge(0, 1).holds is False
+
+
+def test_where_no_combination_keeps_up_there_is_none_to_compare():
+    runs = dict.fromkeys(composition._IN_WINDOWS)
+    best, alike = composition._best(runs, {}, []), composition._alike(runs, [])
+    assert best.holds is alike.holds is None
+    assert best.reason.startswith("writes do not keep up: fifo, priority")
+    assert composition._alike(runs, ["fifo"]).holds is None

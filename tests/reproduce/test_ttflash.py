@@ -1,7 +1,6 @@
 """The studies of ttFlash: that their systems are what they say, and how they judge."""
 
 import math
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -162,6 +161,11 @@ def test_a_device_like_base_does_not():
     assert len(PROFILES) == 6
 
 
+def test_where_collection_plays_no_part_nothing_is_confirmed():
+    assert judged(latency.STUDY, lambda name: {})["closer"] is None
+    assert judged(composition.STUDY, lambda name: {})["all"] is None
+
+
 def test_tails_of_fewer_than_ten_samples_are_not_judged():
     found = judged(latency.STUDY, lambda name: of_paper(name) | {"beyond": 9})
     assert found == dict.fromkeys(found, None)
@@ -228,7 +232,7 @@ def test_six_nines_of_every_combination_need_samples():
     assert set(combined(beyond=9).values()) == {None}
 
 
-def of_windows(monkeypatch, tmp_path, slower):
+def of_windows(monkeypatch, tmp_path, slower=lambda part, system: 1, blocked=10):
     """Judge the study of recorded traces, of which only the windows are real."""
     for name in recorded.FILES.values():
         (tmp_path / name).touch()
@@ -238,10 +242,12 @@ def of_windows(monkeypatch, tmp_path, slower):
 
     def of(name):
         _, part, system = name.split(" ")
-        return {"latency": slower(int(part), system)}
+        return {
+            "latency": slower(int(part), system),
+            "blocked_requests": blocked if system == "base" else 0,
+        }
 
-    found = real.STUDY.measure(Canned(of)).findings["tail"]
-    return found.holds, found.reason
+    return real.STUDY.measure(Canned(of)).findings
 
 
 def test_windows_of_a_trace_must_agree(monkeypatch, tmp_path):
@@ -251,11 +257,22 @@ def test_windows_of_a_trace_must_agree(monkeypatch, tmp_path):
     def uneven(part, system):
         return slower(part, system) if system != "all" else 1 if part % 2 else 9
 
-    judge = partial(of_windows, monkeypatch, tmp_path)
-    assert judge(slower)[0] is True
-    holds, reason = judge(uneven)
-    assert holds is None and "over 6 windows each" in reason
-    assert judge(lambda part, system: 5)[0] is False
+    def judge(slower):
+        return of_windows(monkeypatch, tmp_path, slower)["tail"]
+
+    assert judge(slower).holds is True
+    found = judge(uneven)
+    assert found.holds is None and "over 6 windows each" in found.reason
+    assert judge(lambda part, system: 5).holds is False
+
+
+def test_a_base_that_blocks_nothing_blocks_not_twenty_times_as_much(monkeypatch, tmp_path):
+    few = 9 // recorded.WINDOWS
+    none, sparse, enough = (
+        of_windows(monkeypatch, tmp_path, blocked=blocked)["blocked"] for blocked in (0, few, 10)
+    )
+    assert (none.holds, sparse.holds, enough.holds) == (None, None, True)
+    assert none.reason == "base blocks 0 requests of a trace, 10 are needed"
 
 
 def test_windows_cover_a_trace_once(tmp_path):
@@ -295,13 +312,13 @@ def test_a_base_that_erases_nothing_leaves_the_cost_open():
     assert nothing.holds is None and set(nothing.measured.values()) == {None}
 
 
-def appended(erases=1100, latency=1.5, spread=1000):
-    """Append-only stripes beside static ones that take 60 % more erases than base."""
+def appended(erases=1100, latency=1.5, spread=1000, static=1600):
+    """Append-only stripes beside static ones that take 60 % more erases than base's 1000."""
 
     def change(name):
         if "append-only" in name:
             return {"erases": erases, "latency": latency, "beyond": spread}
-        return {"erases": 1600 if name.endswith(" all") else 1000}
+        return {"erases": static if name.endswith(" all") else 1000}
 
     return judged(append_only.STUDY, change)
 
@@ -309,6 +326,7 @@ def appended(erases=1100, latency=1.5, spread=1000):
 def test_append_only_stripes_must_spare_half_and_keep_the_tail():
     assert appended() == {"erases": True, "tails": True}
     assert appended(erases=1310)["erases"] is False
+    assert appended(erases=1000, static=1000)["erases"] is None, "there is nothing to halve"
     assert appended(erases=0)["erases"] is None, "a run too short to collect tells nothing"
     assert appended(latency=2.5)["tails"] is False
     # 5 % either way of both: 1.95 may be two.

@@ -41,6 +41,8 @@ class Claim:
     own."""
     is_of_absence: bool = False
     """Whether it says that something does not come, which a run cut short may just not see."""
+    is_of_all: bool = False
+    """Whether it is of all of some cases, loads or seeds or weeks, of which --quick runs a part."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,14 @@ class Study:
         is_short = self.is_cut_short and session.quick
         absent = {claim.name for claim in self.claims if claim.is_of_absence}
         findings = beginnings(outcome.findings, is_short, absent)
+        if session.quick:
+            whole = {claim.name for claim in self.claims if claim.is_of_all}
+            findings = {
+                name: _undecided(found, "--quick runs a part of its cases, which cannot confirm it")
+                if found.holds and name in whole
+                else found
+                for name, found in findings.items()
+            }
         if session.failed:
             most = max(session.failed, key=lambda case: session.failed[case])
             reason = (

@@ -211,10 +211,12 @@ def _bounded(peaks: Mapping[str, Sequence[float]], task: Task, runs: Mapping[str
             f"{intervals.FEWEST} are needed"
         )
         return Finding(measured, None, f"{reason}; {told}")
+    others = [other for other in _SYSTEMS if other != _OURS]
+    if idle := [other for other in others if not medians[other].value]:
+        reason = f"there is nothing to be half of in {', '.join(idle)}; {told}"
+        return Finding(measured, None, reason)
     holds = intervals.every(
-        intervals.at_most(medians[_OURS], medians[other], 0.5)
-        for other in _SYSTEMS
-        if other != _OURS
+        intervals.at_most(medians[_OURS], medians[other], 0.5) for other in others
     )
     reasons = [
         "cannot be told: autossd's interval overlaps half of another's" if holds is None else "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -68,12 +68,12 @@ def _measure(session: Session) -> Outcome:
     means = {name: run.mean("small_read") or 0.0 for name, run in runs.items()}
     tails = {name: run.percentile("small_read", _PERCENTILE) or 0 for name, run in runs.items()}
     busy = {name: _utilisation(run) for name, run in runs.items()}
-    falls = all(rises(list(values.values())[::-1], 0.01) for values in (means, tails))
+    falls = all(_falls(list(values.values()), 0.01) for values in (means, tails))
     return Outcome(
         {
             "falls": Finding({f"{name}": mean / 1e3 for name, mean in means.items()}, falls),
             "traffic": Finding(
-                {name: 100 * each for name, each in busy.items()}, rises(list(busy.values())[::-1])
+                {name: 100 * each for name, each in busy.items()}, _falls(list(busy.values()))
             ),
         },
         basis(runs),
@@ -81,6 +81,11 @@ def _measure(session: Session) -> Outcome:
         "no scrubbing; 4 KiB random reads, 100,000 a second",
         partial(_draw, means, tails, busy),
     )
+
+
+def _falls(values: Sequence[float], tolerance: float = 0.0) -> bool:
+    """Return whether values fall: what never moves does not."""
+    return rises(values[::-1], tolerance) and values[-1] < values[0]
 
 
 def _utilisation(run: Run) -> float:

@@ -38,6 +38,7 @@ _STEADY = Claim(
     "with feedback alone, in each",
     None,
     "times",
+    is_of_all=True,
 )
 _RECORDED = Claim(
     "recorded",

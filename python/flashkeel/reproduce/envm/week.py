@@ -50,6 +50,7 @@ _CLAIMS = (
         "in each week at most seven times 110 GB, by the anchored budget",
         7 * QLC_GB_PER_DAY,
         "GB",
+        is_of_all=True,
     ),
     Claim(
         "days",
@@ -57,6 +58,7 @@ _CLAIMS = (
         "on each of them, and on no day of low traffic",
         None,
         "GB",
+        is_of_all=True,
     ),
     Claim(
         "budget",

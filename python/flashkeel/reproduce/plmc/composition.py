@@ -171,6 +171,7 @@ def _keeps_up(run: Run) -> bool:
 
 
 _WAITING_NS = 100e6
+_LATE = "writes do not keep up"
 
 
 def _unknown(runs: Sequence[Run], percentile: float) -> str:
@@ -181,6 +182,8 @@ def _unknown(runs: Sequence[Run], percentile: float) -> str:
 def _best(
     inside: Mapping[str, Run], alone: Mapping[str, Run], keeping_up: Sequence[str]
 ) -> Finding:
+    if not keeping_up:
+        return Finding(None, None, f"{_LATE}: {', '.join(inside)}")
     first = min(keeping_up, key=lambda name: _tail(inside[name], _SIX))
     rival = min(_RIVALS, key=lambda name: _tail(alone[name], _SIX))
     ours, theirs = inside[first], alone[rival]
@@ -202,20 +205,24 @@ def _rows(inside: Mapping[str, Run], alone: Mapping[str, Run]) -> str:
     rows = []
     for name, run in named.items():
         tails = ", ".join(units.duration(_tail(run, at)) for at in _PERCENTILES)
-        late = "" if _keeps_up(run) else ", writes do not keep up"
+        late = "" if _keeps_up(run) else f", {_LATE}"
         rows.append(f"{name} {tails}, WAF {run.data['waf']:.2f}{late}")
     spent = "each spends 11 of 16 GiB"
     return f"p99.9, p99.99, p99.999, p99.9999 ({spent}): {'; '.join(rows)}"
 
 
 def _alike(inside: Mapping[str, Run], names: Sequence[str]) -> Finding:
+    if len(names) < 2:
+        return Finding(
+            None, None, f"{_LATE}: all of {', '.join(_ALLOCATES_ALIKE)} but {len(names)}"
+        )
     tails = {name: _tail(inside[name], 99.999) for name in names}
     unknown = _unknown([inside[name] for name in names], 99.999)
     left_out = [name for name in _ALLOCATES_ALIKE if name not in names]
     return Finding(
         {name: value / 1e3 for name, value in tails.items()},
         None if unknown else max(tails.values()) <= 1.1 * min(tails.values()),
-        unknown or (f"writes do not keep up: {', '.join(left_out)}" if left_out else ""),
+        unknown or (f"{_LATE}: {', '.join(left_out)}" if left_out else ""),
     )
 
 
@@ -227,7 +234,7 @@ def _parity(inside: Mapping[str, Run]) -> Finding:
     return Finding(
         {name: value / 1e3 for name, value in tails.items()},
         None if unknown or late else tails["ttflash"] > tails["priority"],
-        unknown or (f"writes do not keep up: {', '.join(late)}" if late else ""),
+        unknown or (f"{_LATE}: {', '.join(late)}" if late else ""),
     )
 
 

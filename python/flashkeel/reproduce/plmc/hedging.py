@@ -117,21 +117,30 @@ def _shorter(cells: Mapping[str, Any], by_seed: list[dict[str, Run]], percentile
 
 def _load(cells: Mapping[str, Any], by_seed: list[dict[str, Run]]) -> Finding:
     shares: dict[str, float] = {}
-    above = []
+    above, few = [], []
     for cell in cells:
-        hedged, ours = (_extra([runs[f"{way} {cell}"] for runs in by_seed]) for way in _WAYS)
+        extras = [_extra([runs[f"{way} {cell}"] for runs in by_seed]) for way in _WAYS]
+        (asked, _), _ = extras
+        hedged, ours = (extra / max(1, reads) for extra, reads in extras)
         shares |= {f"hedged, {cell}": 100 * hedged, f"ours, {cell}": 100 * ours}
         if ours > hedged:
             above.append(cell)
-    return Finding(shares, not above, f"more: {', '.join(above)}" if above else "")
+        elif asked < FEW:
+            few.append(cell)
+    if above:
+        return Finding(shares, False, f"more: {', '.join(above)}")
+    if few:
+        # What asks nothing twice is no more than nothing.
+        reason = f"with hedging alone fewer than {FEW} reads are asked twice: {', '.join(few)}"
+        return Finding(shares, None, reason)
+    return Finding(shares, True)
 
 
-def _extra(runs: list[Run]) -> float:
-    """Return what was asked for or written beside what the host did, by its reads."""
+def _extra(runs: list[Run]) -> tuple[float, int]:
+    """Return what was asked for or written beside what the host did, in pages, and its reads."""
     reports = [run.data["stack"]["mirrors"]["0"] for run in runs]
     extra: int = sum(each["hedged_bytes"] + 2 * each["rewritten_bytes"] for each in reports)
-    reads: int = sum(each["reads"] for each in reports)
-    return extra / 4096 / max(1, reads)
+    return extra / 4096, sum(each["reads"] for each in reports)
 
 
 STUDY = Study(

@@ -51,6 +51,7 @@ _EXACT = Claim(
     "spread of the rate",
     87.2,
     "%",
+    is_of_all=True,
 )
 _EXPECTED = Claim(
     "cod-range",

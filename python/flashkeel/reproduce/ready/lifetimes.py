@@ -35,6 +35,7 @@ _CLOSE = Claim(
     "it meets five years (p5 of the seeds, at most 0.5 % short), and lasts at most 5.5, on each",
     TARGET_YEARS,
     "years",
+    is_of_all=True,
 )
 _LONG = Claim(
     "others-long",

@@ -44,6 +44,7 @@ _ORDER = Claim(
     "(p5 of the seeds, at most 0.5 % short)",
     None,
     "times",
+    is_of_all=True,
 )
 _BETWEEN = Claim(
     "dt-between",

@@ -44,6 +44,7 @@ CLAIMS = (
         "higher until its NVM is full, with each seed",
         None,
         "times",
+        is_of_all=True,
     ),
     Claim(
         "throughput",

@@ -63,6 +63,8 @@ def _measure(session: Session) -> Outcome:
     fewest = min(run.data["erases"] for run in runs.values())
     is_known = {p: runs[p, BASE].data["erases"] >= _FEWEST_ERASES for p in _PROFILES}
     fewer = all(extra[p, _APPEND] <= extra[p, ALL] / 2 for p in _PROFILES)
+    # Where static stripes take no more there is nothing to take half of.
+    is_more = all(extra[p, ALL] > 0 for p in _PROFILES)
     ratios = {(p, at): _ratio(runs, p, at) for p in _PROFILES for at in _PERCENTILES}
     tails = intervals.every(
         intervals.at_most(ratio, intervals.exact(2)) for (_, at), ratio in ratios.items() if at > 99
@@ -77,8 +79,9 @@ def _measure(session: Session) -> Outcome:
         {
             "erases": Finding(
                 {f"{p}, {v}": value if is_known[p] else None for (p, v), value in extra.items()},
-                fewer if fewest >= _FEWEST_ERASES else None,
-                f"{fewest:,} erases or more; requests that collection blocks: {', '.join(blocked)}",
+                fewer if is_more and fewest >= _FEWEST_ERASES else None,
+                f"{'' if is_more else _NO_MORE}{fewest:,} erases or more; requests that collection "
+                f"blocks: {', '.join(blocked)}",
             ),
             "tails": Finding(
                 {f"{p}, p{at:g} over all's": ratio.value for (p, at), ratio in ratios.items()},
@@ -91,6 +94,7 @@ def _measure(session: Session) -> Outcome:
     )
 
 
+_NO_MORE = "static stripes take no further erases in some trace; "
 _FEWEST_ERASES = 500
 """What shares of erases are judged with."""
 

@@ -83,6 +83,8 @@ def _measure(session: Session) -> Outcome:
         for s, way, on in product(SCHEDULERS, WAYS, SUSPENDS)
         if five[f"{s}-{way}{on}"] < five[f"{s}-{ALL}{on}"]
     }
+    # Where no way of collecting differs, none is before the other.
+    alike = len(set(five.values())) == 1
     hurt = [
         f"{s}-{way}"
         for s, way in product(SCHEDULERS, WAYS)
@@ -94,8 +96,14 @@ def _measure(session: Session) -> Outcome:
         {
             "all": Finding(
                 {f"{name}, p99.999": value / 1e6 for name, value in five.items()},
-                None if sparse else not better,
-                missing or "; ".join(filter(None, [_before(list(better)), _rows(runs)])),
+                None if sparse or alike else not better,
+                missing
+                or "; ".join(
+                    filter(
+                        None,
+                        ["no way differs" if alike else "", _before(list(better)), _rows(runs)],
+                    )
+                ),
             ),
             "suspension": Finding(
                 f"{pairs - len(hurt)} of {pairs}",

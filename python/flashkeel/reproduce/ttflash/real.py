@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from flashkeel.comparison import FEW
 from flashkeel.reproduce import intervals, recorded
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
 from flashkeel.reproduce.session import Case, Session
@@ -60,11 +61,13 @@ def _measure(session: Session) -> Outcome:
         for (_, system, _), ratio in ratios.items()
     )
     fewer = all(blocked[f"{n} {BASE}"] >= 20 * blocked[f"{n} {ALL}"] for n in files)
+    fewest = min(sum(_counts(runs, name, BASE)[0]) for name in files)
+    sparse = f"base blocks {fewest} requests of a trace, {FEW} are needed" if fewest < FEW else ""
     told = {_words(*key): ratio for key, ratio in ratios.items()}
     untold = "" if tail is not None else f"{intervals.UNTOLD}; "
     return Outcome(
         {
-            "blocked": Finding(blocked, fewer),
+            "blocked": Finding(blocked, None if sparse else fewer, sparse),
             "tail": Finding(
                 {name: ratio.value for name, ratio in told.items()},
                 tail,

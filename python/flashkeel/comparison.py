@@ -23,7 +23,8 @@ class Comparison:
     estimates recovery (Zou and Donner, Statistics in Medicine 27, 2008) from
     the intervals of the two; `None` where either is open. These are from order statistics,
     which take requests for independent, or where both runs have four seeds and more
-    (`over_seeds`) the wider of that and of what the seeds differ by.
+    (`over_seeds`) the wider of that and of what the seeds differ by. Histograms round up, so that
+    either is as much lower as their precision says, at most.
     """
 
     latency_class: str
@@ -131,18 +132,28 @@ def _one(a: Run, b: Run, latency_class: str, percentile: float) -> Comparison:
     if spreads[0] is not None and spreads[1] is not None:
         of_seeds = spread.intervals(spreads[0], spreads[1])
         bounds = tuple(map(spread.wider, bounds, of_seeds))
+    unrounded = [_unrounded(run, each) for run, each in zip((a, b), bounds, strict=True)]
     return Comparison(
         latency_class,
         percentile,
         a_ns,
         b_ns,
-        _of_difference(a_ns, b_ns, bounds[0], bounds[1]),
+        _of_difference(a_ns, b_ns, unrounded[0], unrounded[1]),
         min(rests_on(run, latency_class, percentile) for run in (a, b)),
         over_seeds,
     )
 
 
-def _of_difference(a_ns: int, b_ns: int, a: spread.Bounds, b: spread.Bounds) -> spread.Bounds:
+def _unrounded(run: Run, bounds: spread.Bounds) -> tuple[float, float] | None:
+    """Return bounds that take in what the histogram has rounded up to them."""
+    if bounds is None:
+        return None
+    return bounds[0] * (1 - run.data.get("histogram_precision", 0.0)), bounds[1]
+
+
+def _of_difference(
+    a_ns: int, b_ns: int, a: tuple[float, float] | None, b: tuple[float, float] | None
+) -> spread.Bounds:
     if a is None or b is None:
         return None
     below = math.hypot(b_ns - b[0], a[1] - a_ns)

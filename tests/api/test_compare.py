@@ -77,6 +77,21 @@ def test_a_value_that_many_share_is_no_guess():
     assert verdicts(constant, constant, over_seeds=True) == {"overlap"}
 
 
+def test_a_difference_within_the_precision_of_histograms_is_none():
+    def run(ns):
+        found = run_with(ns, ns, ns)
+        found.data["histogram_precision"] = 0.001
+        return found
+
+    base = run(100_000)
+    assert verdicts(base, run(100_100), True) == verdicts(base, run(99_950), True) == {"overlap"}
+    assert verdicts(base, run(100_102), True) == {"higher"}
+    assert verdicts(base, run(99_899), True) == {"lower"}
+    row, *_ = flashkeel.compare(base, run(100_100))
+    # Either may have been rounded up.
+    assert row.interval_ns == (100 - 101, 100 + 100)
+
+
 def test_every_percentile_of_classes_with_samples():
     rows = flashkeel.compare(run_with(1, 1, 1), run_with(1, 1, 1))
     assert [(row.latency_class, row.percentile) for row in rows] == [

@@ -56,7 +56,7 @@ impl Load for Recorded {
                 if sampler.is_full() {
                     places_end.get_or_insert(arrival.time);
                 }
-                pulse.step(|| source.progress().unwrap_or(0.0))?;
+                pulse.step_by(1 + bytes / LOGICAL_PAGE_BYTES, || source.progress().unwrap_or(0.0))?;
             }
         }
         if last == 0 && writes > 0 {

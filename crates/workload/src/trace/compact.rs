@@ -76,17 +76,20 @@ impl Touched {
         let mut runs: Vec<Run> = Vec::new();
         let mut base = 0;
         for (device, pages) in (0..).zip(&self.devices) {
-            let mut last = None;
-            for at in pages.iter().map(|page| page / extent_pages) {
-                if last == Some(at) {
+            // Behind the last extent that is laid out.
+            let mut next = 0;
+            for range in pages.ranges() {
+                let (first, end) = (range.start / extent_pages, range.end.div_ceil(extent_pages));
+                let first = first.max(next);
+                if first >= end {
                     continue;
                 }
-                last = Some(at);
+                next = end;
                 match runs.last_mut() {
-                    Some(run) if run.device == device && run.end == at * extent => run.end += extent,
-                    _ => runs.push(Run { device, first: at * extent, end: (at + 1) * extent, base }),
+                    Some(run) if run.device == device && run.end == first * extent => run.end = end * extent,
+                    _ => runs.push(Run { device, first: first * extent, end: end * extent, base }),
                 }
-                base += extent;
+                base += (end - first) * extent;
             }
         }
         runs

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use flashkeel_config::{Kind, Node};
 
-/// Keys of paths, from the table that they belong to on: traces, real drives and models
-/// of drives.
-const PATHS: [&str; 3] = ["workload.source.path", "file.path", "predictor.model"];
+/// Keys of paths, from the table that they belong to on: traces, demands, real drives and
+/// models of drives.
+const PATHS: [&str; 5] =
+    ["workload.source.path", "traffic.path", "traffic.trace.path", "file.path", "predictor.model"];
 
 /// Makes relative paths of a document start at the folder of `name`.
 pub(crate) fn anchor(file: &mut Node, name: &str) {

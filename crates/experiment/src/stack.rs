@@ -7,7 +7,7 @@ use flashkeel_host::StackConfig;
 use flashkeel_host::coordinator::Foresight;
 use flashkeel_host::device::{Build, Size, seed_of};
 use flashkeel_host::stack::{TenantConfig, TierShort};
-use flashkeel_workload::{Seeds, Source, Stopped, Watch, WorkloadConfig, WorkloadError};
+use flashkeel_workload::{Location, Seeds, Source, Stopped, Watch, WorkloadConfig, WorkloadError};
 use serde_json::json;
 
 use crate::{Error, Experiment, Target, arrivals, document};
@@ -169,7 +169,7 @@ impl Checked {
                 }
             };
             if let Err(error) = found {
-                let is_key = error.subject.split('.').next() == Some("workload");
+                let is_key = error.place == Location::Key;
                 let place = match tenants(config) {
                     [] => error.subject.clone(),
                     _ => format!("stack.tenants.{index}.{}", error.subject),

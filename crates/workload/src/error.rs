@@ -12,6 +12,8 @@ const LATEST_NS: u64 = 1 << 63;
 pub enum Location {
     /// The file as a whole.
     File,
+    /// No file: a configuration key.
+    Key,
     /// A line of a text file, counted from 1.
     Line(u64),
     /// A record of a binary file.
@@ -48,7 +50,7 @@ impl WorkloadError {
     }
 
     pub(crate) fn key(key: &str, message: impl Into<String>) -> Self {
-        Self::at(key, Location::File, message)
+        Self::at(key, Location::Key, message)
     }
 
     /// Refuses an arrival in the half of the clock that is left to what comes after the last one.
@@ -78,7 +80,7 @@ impl fmt::Display for WorkloadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.subject)?;
         match self.place {
-            Location::File => {}
+            Location::File | Location::Key => {}
             Location::Line(line) => write!(f, ":{line}")?,
             Location::Row(row) => write!(f, ": row {row}")?,
             Location::Byte(byte) => write!(f, ": byte {byte}")?,
@@ -137,7 +139,13 @@ impl<'w, 'a> Pulse<'w, 'a> {
 
     #[inline]
     pub(crate) fn step(&mut self, fraction: impl FnOnce() -> f64) -> Result<(), Stopped> {
-        self.steps += 1;
+        self.step_by(1, fraction)
+    }
+
+    /// Takes as many steps at once.
+    #[inline]
+    pub(crate) fn step_by(&mut self, steps: u64, fraction: impl FnOnce() -> f64) -> Result<(), Stopped> {
+        self.steps = self.steps.saturating_add(u32::try_from(steps).unwrap_or(u32::MAX));
         if self.steps < Self::EVERY {
             return Ok(());
         }

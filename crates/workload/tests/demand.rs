@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use flashkeel_engine::{Span, Stream};
+use flashkeel_engine::{Operation, Span, Stream};
 use flashkeel_workload::demand::Load;
 use flashkeel_workload::demand::profile::{PROFILES, Profile};
 use flashkeel_workload::demand::series::Series;
@@ -253,7 +253,7 @@ fn requests_follow_the_demand() {
         recorded: None,
         notes: vec![],
     };
-    let mut clock = DemandClock::new(demand, 1_000);
+    let mut clock = DemandClock::new(demand, 1_000.0);
     let mut stream = Stream::new(1, "unused");
     let mut minutes = [0u64; 6];
     let mut last = 0;
@@ -271,7 +271,7 @@ fn a_demand_does_not_go_on_behind_the_end_of_the_clock() {
     for written in [vec![1_000.0], vec![1.0]] {
         let demand =
             Demand { interval: Span(1 << 62), written, is_synthetic: true, recorded: None, notes: vec![] };
-        let (mut clock, mut stream) = (DemandClock::new(demand, 1_000), Stream::new(1, "unused"));
+        let (mut clock, mut stream) = (DemandClock::new(demand, 1_000.0), Stream::new(1, "unused"));
         let times: Vec<u64> = (0..6).map(|_| clock.next(&mut stream)).collect();
         assert!(times.is_sorted() && times[0] == 0 && times[5] == u64::MAX, "{times:?}");
     }
@@ -287,13 +287,39 @@ fn a_generator_can_follow_a_demand() {
     let mut workload = workload(flashkeel_workload::SourceConfig::Synthetic(synthetic));
     workload.duration = Some(Span::from_secs(600));
     let mut source = workload.open(DEVICE_SECTORS, 1).unwrap();
-    let bytes = drain(source.as_mut()).unwrap().len() as f64 * 8_192.0;
+    let bytes = drain(source.as_mut()).unwrap().len() as f64 * 4_096.0;
     let rate = bytes / 600.0 * 3_600.0 / 1e9;
     assert!((5.0..30.0).contains(&rate), "{rate} GB/h at night");
     let silent = json!({ "policy": "demand", "traffic": { "policy": "constant", "per_day": "0B" } });
     let process: ArrivalProcess = serde_json::from_value(silent).unwrap();
-    let error = process.policy().clock(Seeds::alone(1)).err().expect("no writes").to_string();
+    let error = process.policy().clock(Seeds::alone(1), 4096.0).err().expect("no writes").to_string();
     assert!(error.contains("no writes"), "{error}");
+}
+
+#[test]
+fn what_is_written_is_the_demand_whatever_the_requests() {
+    let traffic = json!({ "policy": "constant", "per_day": "86400MB" });
+    let written = |mut synthetic: serde_json::Value| {
+        synthetic["arrivals"] = json!({ "policy": "demand", "traffic": traffic });
+        let synthetic: Synthetic = serde_json::from_value(synthetic).unwrap();
+        let mut workload = workload(flashkeel_workload::SourceConfig::Synthetic(synthetic));
+        workload.duration = Some(Span::from_secs(300));
+        let mut source = workload.open(DEVICE_SECTORS, 1)?;
+        let arrivals = drain(source.as_mut()).unwrap();
+        let writes = arrivals.iter().filter(|arrival| arrival.operation == Operation::Write);
+        Ok::<f64, WorkloadError>(writes.map(|write| f64::from(write.sectors) * 512.0).sum::<f64>() / 300e6)
+    };
+    for synthetic in [
+        json!({ "read_fraction": 0.0 }),
+        json!({ "read_fraction": 0.5, "trim_fraction": 0.25 }),
+        json!({ "read_fraction": 0.7, "block_sizes": ["4KiB/3", "64KiB/1"] }),
+        json!({ "read_fraction": 0.7, "write_block_sizes": ["16KiB"] }),
+    ] {
+        let rate = written(synthetic.clone()).unwrap();
+        assert!((rate - 1.0).abs() < 0.06, "{synthetic}: {rate}");
+    }
+    let error = written(json!({ "read_fraction": 1.0 })).unwrap_err().to_string();
+    assert!(error.contains("arrivals.request_size") && error.contains("none of them writes"), "{error}");
 }
 
 #[test]
@@ -302,7 +328,7 @@ fn each_seed_has_arrivals_of_its_own_where_the_demand_is_drawn() {
         let traffic = json!({ "policy": "profile", "name": PROFILES[0].name });
         let process = json!({ "policy": "demand", "traffic": traffic });
         let process: ArrivalProcess = serde_json::from_value(process).unwrap();
-        let mut clock = process.policy().clock(Seeds::alone(seed)).unwrap();
+        let mut clock = process.policy().clock(Seeds::alone(seed), 4096.0).unwrap();
         let mut stream = Stream::new(seed, "test");
         (0..100).map(|_| clock.next(&mut stream)).collect::<Vec<u64>>()
     };

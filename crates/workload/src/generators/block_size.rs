@@ -124,6 +124,15 @@ impl Sizes {
         self.bytes().max().expect("there is a size")
     }
 
+    pub(super) fn mean_bytes(&self) -> f64 {
+        let mut before = 0;
+        let weighted = self.bytes().zip(&self.cumulative).map(|(bytes, &(upto, _))| {
+            let weight = upto - std::mem::replace(&mut before, upto);
+            bytes.0 as f64 * weight as f64
+        });
+        weighted.sum::<f64>() / self.total as f64
+    }
+
     /// Counts the places that each takes, of so many sectors each.
     pub(super) fn count_places(&mut self, sectors: u64) {
         for (_, drawn) in &mut self.cumulative {

@@ -127,7 +127,11 @@ impl Open for Synthetic {
             }
         }
         let clock = match (&self.arrivals, context.is_timed) {
-            (Some(process), true) => Some(process.policy().clock(context.seeds)?),
+            (Some(process), true) => {
+                let share = (1.0 - read - trim).max(0.0);
+                let mean = write_sizes.as_ref().unwrap_or(&sizes).mean_bytes();
+                Some(process.policy().clock(context.seeds, share * mean)?)
+            }
             (None, false) => None,
             (None, true) => {
                 return Err(refuse(

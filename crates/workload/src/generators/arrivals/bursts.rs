@@ -27,7 +27,7 @@ impl Default for Bursts {
 }
 
 impl Arrive for Bursts {
-    fn clock(&self, _: Seeds) -> Result<Box<dyn Clock>, WorkloadError> {
+    fn clock(&self, _: Seeds, _: f64) -> Result<Box<dyn Clock>, WorkloadError> {
         if self.on == Span::ZERO {
             return Err(refuse("arrivals.on", "a burst lasts longer than 0ns"));
         }

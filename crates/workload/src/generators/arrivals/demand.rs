@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Arrive, Clock};
-use crate::{Seeds, WorkloadError};
+use crate::{Location, Seeds, WorkloadError};
 use crate::demand::{Demand, Traffic};
 use crate::generators::refuse;
 
@@ -16,26 +16,41 @@ use crate::generators::refuse;
 pub struct ByDemand {
     /// The demand.
     pub traffic: Traffic,
-    /// Bytes that each request is of the demand.
-    #[serde(default = "page")]
-    pub request_size: Bytes,
-}
-
-/// READY: "page size is 8 KB".
-fn page() -> Bytes {
-    Bytes(8 << 10)
+    /// Bytes that each request is of the demand; if not given, as many as a request writes in
+    /// the mean, so that what is written is the demand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_size: Option<Bytes>,
 }
 
 impl Arrive for ByDemand {
-    fn clock(&self, seeds: Seeds) -> Result<Box<dyn Clock>, WorkloadError> {
-        let demand = self.traffic.policy().load(seeds.own)?;
+    fn clock(&self, seeds: Seeds, write_bytes: f64) -> Result<Box<dyn Clock>, WorkloadError> {
+        let demand = self.traffic.policy().load(seeds.own).map_err(placed)?;
         if demand.bytes_per_day() <= 0.0 {
             return Err(refuse("arrivals.traffic", "the demand has no writes"));
         }
-        if self.request_size.0 == 0 {
-            return Err(refuse("arrivals.request_size", "a request is longer than 0B"));
-        }
-        Ok(Box::new(DemandClock::new(demand, self.request_size.0)))
+        let size = match self.request_size {
+            None if write_bytes == 0.0 => {
+                let message = "how much a request is of the demand, as none of them writes";
+                return Err(refuse("arrivals.request_size", message));
+            }
+            None => write_bytes,
+            Some(Bytes(0)) => return Err(refuse("arrivals.request_size", "a request is longer than 0B")),
+            Some(size) => size.0 as f64,
+        };
+        Ok(Box::new(DemandClock::new(demand, size)))
+    }
+}
+
+/// An error of the traffic, whose keys are those of a demand by itself, or of a trace that is
+/// replayed, as one of its keys here.
+fn placed(error: WorkloadError) -> WorkloadError {
+    let at = |prefix: &str, table: &str| {
+        let key = error.subject.strip_prefix(prefix).filter(|_| error.place == Location::Key)?;
+        Some(format!("workload.source.arrivals.traffic.{table}{key}"))
+    };
+    match at("traffic.", "").or_else(|| at("workload.source.", "trace.")) {
+        Some(subject) => WorkloadError { subject, ..error },
+        None => error,
     }
 }
 
@@ -50,9 +65,9 @@ pub struct DemandClock {
 }
 
 impl DemandClock {
-    /// Requests of `size` bytes at the rate of `demand`, which has writes.
-    pub fn new(demand: Demand, size: u64) -> Self {
-        DemandClock { demand, size: size as f64, interval: 0, before: 0.0 }
+    /// Requests of `size` bytes each in the mean at the rate of `demand`, which has writes.
+    pub fn new(demand: Demand, size: f64) -> Self {
+        DemandClock { demand, size, interval: 0, before: 0.0 }
     }
 }
 

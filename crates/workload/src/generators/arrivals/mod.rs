@@ -8,11 +8,12 @@ use crate::{Seeds, WorkloadError};
 
 /// What every arrival process has in common.
 pub trait Arrive {
-    /// Begins at time 0. Where its course as a whole is left to chance, `seeds` decide it.
+    /// Begins at time 0. Where its course as a whole is left to chance, `seeds` decide it;
+    /// a request writes `write_bytes` in the mean, 0 if none does.
     ///
     /// # Errors
     /// If the settings make no sense.
-    fn clock(&self, seeds: Seeds) -> Result<Box<dyn Clock>, WorkloadError>;
+    fn clock(&self, seeds: Seeds, write_bytes: f64) -> Result<Box<dyn Clock>, WorkloadError>;
 
     /// Checks the settings.
     ///

@@ -22,7 +22,7 @@ impl Default for Poisson {
 }
 
 impl Arrive for Poisson {
-    fn clock(&self, _: Seeds) -> Result<Box<dyn Clock>, WorkloadError> {
+    fn clock(&self, _: Seeds, _: f64) -> Result<Box<dyn Clock>, WorkloadError> {
         Ok(Box::new(State { gap_ns: gap_ns(self.iops)?, elapsed: Elapsed::default() }))
     }
 }

@@ -50,7 +50,7 @@ impl Default for Varying {
 }
 
 impl Arrive for Varying {
-    fn clock(&self, seeds: Seeds) -> Result<Box<dyn Clock>, WorkloadError> {
+    fn clock(&self, seeds: Seeds, _: f64) -> Result<Box<dyn Clock>, WorkloadError> {
         let gap_ns = gap_ns(self.iops)?;
         if gap_ns > MOST_STEPS * self.step.0 as f64 {
             let (iops, step) = (self.iops, self.step);
@@ -158,7 +158,7 @@ mod tests {
 
     fn counts_in_run(varying: &Varying, run: u64, own: u64) -> Vec<f64> {
         let (mut clock, mut stream) =
-            (varying.clock(Seeds { run, own }).unwrap(), Stream::new(own, "test"));
+            (varying.clock(Seeds { run, own }, 0.0).unwrap(), Stream::new(own, "test"));
         let mut counts = vec![0.0; 1_000];
         let mut last = 0;
         loop {
@@ -197,9 +197,9 @@ mod tests {
     #[test]
     fn steps_of_which_a_request_takes_millions_are_refused() {
         let slow = Varying { iops: 0.001, step: Span::from_us(1), ..Varying::default() };
-        let error = slow.clock(Seeds::alone(1)).err().expect("a request takes a thousand million steps").to_string();
+        let error = slow.clock(Seeds::alone(1), 0.0).err().expect("a request takes a thousand million steps").to_string();
         assert!(error.starts_with("workload.source.arrivals.iops: 0.001 "), "{error}");
-        assert!(Varying { step: Span::from_ms(1), ..slow }.clock(Seeds::alone(1)).is_ok());
+        assert!(Varying { step: Span::from_ms(1), ..slow }.clock(Seeds::alone(1), 0.0).is_ok());
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
         let rare = Varying { iops: 1e-7, step: Span::from_secs(3600), ..Varying::default() };
         for delay in [Span::ZERO, LEAD] {
             let varying = Varying { delay, ..rare.clone() };
-            let (mut clock, mut stream) = (varying.clock(Seeds::alone(1)).unwrap(), Stream::new(1, "test"));
+            let (mut clock, mut stream) = (varying.clock(Seeds::alone(1), 0.0).unwrap(), Stream::new(1, "test"));
             let times: Vec<u64> = (0..10_000).map(|_| clock.next(&mut stream)).collect();
             assert!(times.is_sorted() && times[9_999] == u64::MAX, "{}", times[9_999]);
         }

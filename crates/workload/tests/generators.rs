@@ -112,6 +112,26 @@ fn hot_and_cold_get_their_shares() {
 }
 
 #[test]
+fn what_is_longer_than_a_place_does_not_gather_at_the_end() {
+    let hot_cold = || Pattern::HotCold(HotCold { hot_space: 0.1, hot_accesses: 0.7 });
+    for shape in [hot_cold(), Pattern::Zipf(Zipf { theta: 0.01 })] {
+        let is_hot_cold = shape == hot_cold();
+        let sizes = [4 << 10, 1 << 20].map(|bytes| BlockSize { size: Bytes(bytes), weight: 1 }).into();
+        let synthetic = Synthetic { block_sizes: sizes, ..pattern(shape) };
+        let mut large = generate(synthetic, 400_000, 1000 * 8, 1);
+        large.retain(|arrival| arrival.sectors == 2048);
+        let counts = per_place(&large, 1000);
+        let each = large.len() as f64 / 1000.0;
+        let (hot, last) = (counts[..100].iter().sum::<u64>() as f64 / 1e2, counts[744] as f64);
+        assert!(counts[745..].iter().all(|&count| count == 0));
+        if is_hot_cold {
+            assert!((hot / (7.0 * each) - 1.0).abs() < 0.03, "{hot} of {each}");
+        }
+        assert!(last < 2.0 * each, "{last} at the last place, {each} in the mean");
+    }
+}
+
+#[test]
 fn zeros_are_written_where_nothing_is_read_or_trimmed() {
     for zero_fraction in [0.0, 0.5, 1.0] {
         let synthetic = Synthetic { read_fraction: 0.0, zero_fraction, ..Synthetic::default() };

@@ -50,11 +50,12 @@ struct State {
 impl Draw for State {
     #[inline]
     fn next(&mut self, stream: &mut Stream, length: u64) -> u64 {
-        let place = if stream.chance(self.probability) {
-            stream.below(self.hot)
-        } else {
-            self.hot + stream.below(self.places - self.hot)
-        };
-        place.min(self.places - length)
+        // Places from which it does not reach beyond the end.
+        let fit = self.places - length + 1;
+        if stream.chance(self.probability) {
+            return stream.below(self.hot.min(fit));
+        }
+        let cold = self.hot.min(fit - 1);
+        cold + stream.below(fit - cold)
     }
 }

@@ -43,7 +43,8 @@ impl Draw for State {
     fn next(&mut self, stream: &mut Stream, length: u64) -> u64 {
         let rank = self.ranks.draw(stream) - 1;
         let place = (u128::from(rank) * u128::from(self.step) % u128::from(self.places)) as u64;
-        place.min(self.places - length)
+        // Of a place too near the end for it a request begins as much behind the first one.
+        place % (self.places - length + 1)
     }
 }
 

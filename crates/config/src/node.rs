@@ -10,6 +10,10 @@ use toml::{
 
 use crate::{ConfigError, Origin};
 
+/// Most names in a dotted key; ours, far more than any table is deep. A tree of a document that
+/// is written out is no deeper than its parser allows.
+const DEEPEST: usize = 64;
+
 /// A value of a document.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
@@ -93,11 +97,15 @@ impl Node {
     /// Puts the value under a dotted path.
     ///
     /// # Errors
-    /// If `path` is not made of keys joined by dots.
+    /// If `path` is not made of keys joined by dots, or of more than there are anywhere.
     pub fn nest(self, path: &str) -> Result<Node, ConfigError> {
         if path.split('.').any(|key| key.is_empty() || key.contains(char::is_whitespace)) {
             let message =
                 format!("{path:?} is not a key; write names joined by dots, such as device.scheduler");
+            return Err(ConfigError::new(Some(self.origin), "", message));
+        }
+        if path.split('.').nth(DEEPEST).is_some() {
+            let message = format!("a key of more than {DEEPEST} names joined by dots");
             return Err(ConfigError::new(Some(self.origin), "", message));
         }
         Ok(path.rsplit('.').fold(self, |node, key| {

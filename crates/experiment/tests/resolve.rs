@@ -224,6 +224,14 @@ fn wrong_overrides_are_named_as_overrides() {
 }
 
 #[test]
+fn a_key_deeper_than_any_is_refused_before_anything_recurs_over_it() {
+    let deep = ["a"; 60_000].join(".");
+    assert!(refusal(WORKLOAD, &[(&deep, "1")]).contains("more than 64 names"));
+    let run = format!("{WORKLOAD}[[runs]]\nname = \"a\"\nset = {{ \"{deep}\" = 1 }}\n");
+    assert!(refusal(&run, &[]).contains("more than 64 names"));
+}
+
+#[test]
 fn impossible_devices_are_refused_at_the_key_at_fault() {
     for (path, text, expected) in [
         (
@@ -271,6 +279,28 @@ fn a_path_in_a_document_starts_at_its_folder() {
     assert!(refusal("a/b/exp.toml", &[]).starts_with("a/b/none.csv: "));
     assert!(refusal("exp.toml", &[]).starts_with("none.csv: "));
     assert!(refusal("a/exp.toml", &[("workload.source.path", "other.csv")]).starts_with("other.csv: "));
+}
+
+#[test]
+fn so_does_one_of_a_demand_whose_mistakes_have_their_own_place() {
+    let arrivals = |traffic: &str| {
+        format!(
+            "[workload]\nrequests = 1\n[workload.source]\npolicy = \"synthetic\"\nread_fraction = 0.0\n\
+                 [workload.source.arrivals]\npolicy = \"demand\"\n[workload.source.arrivals.traffic]\n{traffic}"
+        )
+    };
+    let refusal = |traffic: &str| match resolve(&arrivals(traffic), "a/exp.toml", &[], None) {
+        Err(Error::Input(message)) => message,
+        other => panic!("{other:?}"),
+    };
+    let series = refusal("policy = \"series\"\npath = \"traffic.csv\"");
+    assert!(series.starts_with("a/traffic.csv: "), "{series}");
+    let trace = refusal("policy = \"trace\"\ntrace = { path = \"none.csv\" }");
+    assert!(trace.starts_with("a/none.csv: "), "{trace}");
+    let key = refusal("policy = \"profile\"\nname = \"prox\"");
+    assert!(key.starts_with("a/exp.toml:10: workload.source.arrivals.traffic.name: "), "{key}");
+    let key = refusal("policy = \"trace\"\ntrace = { path = \"none.csv\", align = \"3KiB\" }");
+    assert!(key.starts_with("a/exp.toml:10: workload.source.arrivals.traffic.trace.align: "), "{key}");
 }
 
 #[test]

@@ -56,6 +56,11 @@ pub fn merge(
             base,
             delay_ns: 0,
         });
+        if base > conversion().device_sectors.saturating_sub(reach) {
+            let message = "behind the traces before it, it reaches beyond 2^64 bytes; --addresses merge puts them onto \
+                           the same addresses";
+            return Err(WorkloadError::file(&trace.path.display().to_string(), message).into());
+        }
         base += reach.next_multiple_of(LAYOUT_SECTORS);
     }
     let first = origins.iter().copied().min().unwrap_or(0);

@@ -42,6 +42,18 @@ fn a_trace_is_not_written_over_itself() {
 }
 
 #[test]
+fn spaces_behind_each_other_end_where_addresses_do() {
+    let far = Trace::new(file("far.csv", "100,hm,1,Read,13835058055282163712,4096,0\n"));
+    let out = far.path.with_file_name("both.csv");
+    let both =
+        |spaces| merge(&[far.clone(), far.clone()], Beginnings::Together, spaces, msr(), &out, &mut go_on);
+    let message = both(DeviceSpaces::Separate).unwrap_err().to_string();
+    assert!(message.contains("far.csv") && message.contains("beyond 2^64 bytes"), "{message}");
+    assert!(!far.path.with_file_name("both.csv").exists());
+    both(DeviceSpaces::Merge).unwrap();
+}
+
+#[test]
 fn what_is_no_file_is_written_to_and_stays() {
     use std::os::unix::fs::FileTypeExt;
     let path = file("a.csv", "100,hm,1,Read,0,4096,0\n");

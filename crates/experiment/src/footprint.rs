@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 
 use flashkeel_config::{ConfigError, Kind, Node, Origin};
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS};
-use flashkeel_workload::{Seeds, Stopped, Watch, WorkloadConfig};
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Operation};
+use flashkeel_workload::{Arrival, Seeds, Stopped, Watch, WorkloadConfig};
 use serde_json::json;
 
 use crate::{Error, Experiment, stack};
@@ -142,7 +142,9 @@ fn touched(
         if batch.is_empty() {
             return Ok(pages);
         }
-        for arrival in &batch {
+        // As where a trace is laid out: a trim of the whole device touches nothing of it.
+        let is_data = |arrival: &&Arrival| matches!(arrival.operation, Operation::Read | Operation::Write);
+        for arrival in batch.iter().filter(is_data) {
             let end = (arrival.lba.0 + u64::from(arrival.sectors)).div_ceil(LOGICAL_PAGE_SECTORS);
             for page in arrival.lba.0 / LOGICAL_PAGE_SECTORS..end {
                 let (word, bit) = (&mut seen[(page / 64) as usize], 1 << (page % 64));

@@ -60,6 +60,14 @@ fn a_share_is_taken_of_the_blocks_that_are_touched() {
 }
 
 #[test]
+fn a_trim_touches_nothing() {
+    let Err(Error::Input(message)) = plans(&[("workload.source.trim_fraction", "1")]) else {
+        panic!("nothing is touched")
+    };
+    assert!(message.contains("footprint, which is empty"), "{message}");
+}
+
+#[test]
 fn a_share_that_is_none_is_refused_with_its_key() {
     let key = "stack.devices.0.tier.upper.dram.capacity";
     for (sets, reason) in [

@@ -78,6 +78,24 @@ fn an_odd_offset_changes_neither_the_volume_nor_the_years_of_a_stream() {
 }
 
 #[test]
+fn a_plain_life_writes_whole_pages_too() {
+    let life = |name: &str, bytes| {
+        let writes = (0..20_000).map(|n| (n * 1_000, random(n) % 16_384 * 4096, bytes));
+        let mut plan = plan(&trace(name, writes));
+        plan["drive"] = json!({ "capacity": "64MiB", "rated_cycles": 20, "over_provisioning": 0.28 });
+        plan["method"] = json!("plain");
+        live(&plan).expect("a life")
+    };
+    // An eighth of a page each: eight times as much is written as asked for.
+    let (whole, eighths) = (life("wholes", 4096), life("eighths", 512));
+    let ratio = |of: fn(&Lifetime) -> f64| of(&eighths) / of(&whole);
+    assert!((ratio(|life| life.endured.demanded_per_day) * 8.0 - 1.0).abs() < 0.001);
+    assert!((ratio(|life| life.endured.written_per_day) * 8.0 - 1.0).abs() < 0.01);
+    assert!((ratio(|life| life.endured.write_amplification) / 8.0 - 1.0).abs() < 0.01);
+    assert!((ratio(|life| life.years.expect("worn out")) - 1.0).abs() < 0.01);
+}
+
+#[test]
 fn seconds_of_recording_are_lived_in_seconds() {
     let start = Instant::now();
     let two =

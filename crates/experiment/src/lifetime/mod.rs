@@ -307,7 +307,8 @@ impl LifetimePlan {
         let wear = self.wear(factor).map_err(input)?;
         let throttle = self.throttle(factor, &wear, demand).map_err(input)?;
         let model = self.drive.whole(wear, throttle).map_err(input)?;
-        Simulation::new(&model, self, demand, seed, watch)?.live(self, demand, seed, watch)
+        let rounding = self.recorded_places(demand).map_or(1.0, |places| places.rounding);
+        Simulation::new(&model, self, demand, seed, watch)?.live(self, demand, rounding, seed, watch)
     }
 
     /// The law of wear, with the rated cycles that the drive's endurance means.

@@ -206,15 +206,17 @@ impl Simulation {
         Ok((service, if alike > 0.0 { recovered / alike } else { 1.0 }))
     }
 
-    /// Writes until the mean block is worn out.
+    /// Writes until the mean block is worn out. Pages are written whole: `rounding` times the
+    /// demand.
     pub fn live(
         mut self,
         plan: &LifetimePlan,
         demand: &Demand,
+        rounding: f64,
         seed: u64,
         watch: &mut Watch<'_>,
     ) -> Result<Lifetime, Error> {
-        let mut clock = DemandClock::new(demand.clone(), THROTTLE_UNIT_BYTES);
+        let mut clock = DemandClock::new(demand.clone(), THROTTLE_UNIT_BYTES as f64 / rounding);
         let mut unused = Stream::new(seed, "lifetime/arrivals");
         let (mut service, mut held) = (Delays::default(), Delays::default());
         let mut course = Course::default();
@@ -248,7 +250,7 @@ impl Simulation {
         let is_worn = endurance.wear >= endurance.rated_cycles;
         // Beyond the horizon the life goes on as it has until there.
         let whole_years = endurance.rated_cycles / endurance.wear * Drive::years(days);
-        let written_per_day = held.pages() * THROTTLE_UNIT_BYTES as f64 / days;
+        let written_per_day = held.pages() * THROTTLE_UNIT_BYTES as f64 / rounding / days;
         let mut notes = demand.notes.clone();
         if !is_worn {
             notes.push(format!("not worn out after {:.0} years", Drive::years(days)));
@@ -260,8 +262,8 @@ impl Simulation {
             endured: Endured {
                 rated_cycles: endurance.rated_cycles,
                 cycles: endurance.cycles,
-                write_amplification: endurance.write_amplification,
-                write_amplification_measured: Some(endurance.write_amplification),
+                write_amplification: endurance.write_amplification * rounding,
+                write_amplification_measured: Some(endurance.write_amplification * rounding),
                 demanded_per_day: demand.bytes_per_day(),
                 slowdown: slowdown(demand, service.mean_ns()),
                 written_per_day,

@@ -37,7 +37,7 @@ fn lives(plan: &LifetimePlan) -> [Lifetime; 2] {
     [
         years::Years::new(plan, &demand, &steady, factor, &wear, &throttle).run(1, &mut go_on),
         Simulation::new(&whole, plan, &demand, 1, &mut go_on)
-            .and_then(|it| it.live(plan, &demand, 1, &mut go_on)),
+            .and_then(|it| it.live(plan, &demand, 1.0, 1, &mut go_on)),
     ]
     .map(|life| life.expect("nobody interrupts"))
 }

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Arrive, Clock, Elapsed, gap_ns};
-use crate::{Seeds, WorkloadError};
 use crate::generators::refuse;
+use crate::{Seeds, WorkloadError};
 
 /// A Poisson process during `on`, nothing during `off`, and so on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

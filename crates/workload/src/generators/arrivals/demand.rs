@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Arrive, Clock};
-use crate::{Location, Seeds, WorkloadError};
 use crate::demand::{Demand, Traffic};
 use crate::generators::refuse;
+use crate::{Location, Seeds, WorkloadError};
 
 /// Requests whose volume is that of a write demand, which repeats for ever.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Arrive, Clock, gap_ns};
-use crate::{Seeds, WorkloadError};
 use crate::generators::refuse;
 use crate::noise::lognormal;
+use crate::{Seeds, WorkloadError};
 
 /// A Poisson process whose rate is lognormal, the same within each step and much like the
 /// last one's in the next. Workloads of one `course` in a run have their peaks together;
@@ -197,7 +197,11 @@ mod tests {
     #[test]
     fn steps_of_which_a_request_takes_millions_are_refused() {
         let slow = Varying { iops: 0.001, step: Span::from_us(1), ..Varying::default() };
-        let error = slow.clock(Seeds::alone(1), 0.0).err().expect("a request takes a thousand million steps").to_string();
+        let error = slow
+            .clock(Seeds::alone(1), 0.0)
+            .err()
+            .expect("a request takes a thousand million steps")
+            .to_string();
         assert!(error.starts_with("workload.source.arrivals.iops: 0.001 "), "{error}");
         assert!(Varying { step: Span::from_ms(1), ..slow }.clock(Seeds::alone(1), 0.0).is_ok());
     }
@@ -207,7 +211,8 @@ mod tests {
         let rare = Varying { iops: 1e-7, step: Span::from_secs(3600), ..Varying::default() };
         for delay in [Span::ZERO, LEAD] {
             let varying = Varying { delay, ..rare.clone() };
-            let (mut clock, mut stream) = (varying.clock(Seeds::alone(1), 0.0).unwrap(), Stream::new(1, "test"));
+            let (mut clock, mut stream) =
+                (varying.clock(Seeds::alone(1), 0.0).unwrap(), Stream::new(1, "test"));
             let times: Vec<u64> = (0..10_000).map(|_| clock.next(&mut stream)).collect();
             assert!(times.is_sorted() && times[9_999] == u64::MAX, "{}", times[9_999]);
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flashkeel._core import InputError
@@ -46,9 +47,12 @@ def parse_toml(text: str) -> dict[str, Any]:
     return found
 
 
-def parse_json(text: str | bytes) -> Any:  # noqa: ANN401
-    """Return what a JSON document says; ``ValueError`` in words where it is none."""
-    return _parsed(json.loads, text)
+def parse_json(text: str | bytes, of_object: Callable[[dict[str, Any]], Any] | None = None) -> Any:  # noqa: ANN401
+    """Return what a JSON document says; ``ValueError`` in words where it is none.
+
+    `of_object` makes of each object what stands for it.
+    """
+    return _parsed(partial(json.loads, object_hook=of_object), text)
 
 
 def _parsed(loads: Callable[[Any], Any], text: str | bytes) -> Any:  # noqa: ANN401

@@ -73,6 +73,28 @@ def test_every_reader_refuses_what_is_no_result(cli, saved, tmp_path, change, wo
     refused(cli, changed(saved, tmp_path / "changed", change), words, tmp_path)
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["read.max_ns", "read.mean_ns", "write.ci95", "device.host_bytes_written", "config.device"],
+)
+def test_a_key_that_is_looked_for_later_is_named_with_the_file(cli, saved, tmp_path, path):
+    *outer, last = path.split(".")
+
+    def change(document):
+        place = document["runs"][0]
+        for key in outer:
+            place = place[key]
+        del place[last]
+
+    where = changed(saved, tmp_path / "changed", change)
+    words = f"{where / 'result.json'}: damaged, or of another version of flashkeel: it lacks"
+    (report,) = [it for it in READERS if it[0] == "report"]
+    refused(cli, where, f"{words} {last!r}", tmp_path, [report])
+    # Whoever asks for it in Python may take it for what dictionaries raise.
+    with pytest.raises(KeyError, match="damaged"):
+        storage.load(where).runs[0].data["nothing"]
+
+
 def test_every_reader_refuses_half_a_document(cli, saved, tmp_path):
     text = (saved / "result.json").read_text()
     (tmp_path / "result.json").write_text(text[: len(text) // 2])

@@ -8,8 +8,9 @@ import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from flashkeel._core import InputError
 from flashkeel.arrow import KINDS, TableFiles
@@ -185,9 +186,27 @@ def file(path: str | Path) -> Path:
     return path / RESULT if path.is_dir() else path
 
 
+class Lost(InputError, KeyError):
+    """A key that the document of a result lacks, where something is made of it."""
+
+    # A KeyError's own words are its key.
+    __str__ = InputError.__str__
+
+
+class _Kept(dict[str, Any]):
+    """An object of a document, which says of what file it is where a key is not there."""
+
+    def __init__(self, file: Path, found: Mapping[str, Any]) -> None:
+        super().__init__(found)
+        self.file = file
+
+    def __missing__(self, key: str) -> NoReturn:
+        raise Lost(f"{self.file}: damaged, or of another version of flashkeel: it lacks {key!r}")
+
+
 def _read(file: Path) -> dict[str, Any]:
     try:
-        document = parse_json(read_document(file, LONGEST_RESULT))
+        document = parse_json(read_document(file, LONGEST_RESULT), partial(_Kept, file))
     except InputError:
         raise
     except OSError as error:

@@ -288,7 +288,8 @@ def test_names_need_not_be_text(shell, msr):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("scale", "{}", "o.csv", "--intensity", "nan"), "--intensity nan: give a number"),
+        (("scale", "{}", "o.csv", "--intensity", "nan"), "'nan' is not a number"),
+        (("scale", "{}", "o.csv", "--intensity", "1e-300"), "1e-300 is not in the range"),
         (("slice", "{}", "o.csv", "--from", "-1ms"), "--from -1ms: a trace begins at 0s"),
         (("convert", "{}", "o.parquet.gz"), "a Parquet file is compressed in itself"),
     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -14,7 +13,7 @@ import click
 
 from flashkeel import _core, foreign
 from flashkeel._core import InputError
-from flashkeel.cli.common import Seed, console, echo, source_settings
+from flashkeel.cli.common import Number, Seed, console, echo, source_settings
 from flashkeel.cli.finding import find
 from flashkeel.output import files, listing, tables
 from flashkeel.output.progress import Bars
@@ -113,7 +112,7 @@ def slice_(
 @trace.command()
 @click.argument("source")
 @_TARGET
-@click.option("--intensity", type=float, metavar="X", help="How many times as fast.")
+@click.option("--intensity", type=Number(1e-6, 1e6), metavar="X", help="How many times as fast.")
 @click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="How many times over.")
 @_FORMAT
 @_SETTINGS
@@ -130,8 +129,6 @@ def scale(
     given = {key: value for key, value in asked.items() if value is not None}
     if not given:
         raise click.UsageError("say how: --intensity X or --repeat N")
-    if intensity is not None and not math.isfinite(intensity):
-        raise click.UsageError(f"--intensity {intensity}: give a number")
     _write(source, target, form, source_settings(sets) | given)
 
 

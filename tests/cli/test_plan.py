@@ -183,7 +183,7 @@ def test_a_recorded_demand_and_a_picture(cli, tmp_path):
         ((*DRIVE, "--gb-per-day", "1", "--workload", "w03"), "--workload"),
         ((*DRIVE, "--profile", "map", "--interval", "1h"), "--interval"),
         ((*DRIVE, "--demand", "nowhere.csv"), "nowhere.csv"),
-        ((*DRIVE, "--gb-per-day", "1", "--waf", "0"), "write_amplification"),
+        ((*DRIVE, "--gb-per-day", "1", "--waf", "0"), "--waf"),
     ],
 )
 def test_bad_input_ends_with_status_2(cli, arguments, words):
@@ -272,10 +272,34 @@ def test_a_trace_takes_its_keys(cli, tmp_path):
     assert "--set describes --trace, which is not given" in wrong.err
 
 
-def test_no_capacity_is_refused_by_its_key(cli):
-    drive = ("--capacity", "x", "--rated-cycles", 1000)
-    outcome = cli("plan", "lifetime", "--gb-per-day", 1, *drive)
-    assert outcome.err.startswith("flashkeel: drive.capacity: ")
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--capacity", "x", "--rated-cycles", 1000), "--capacity: "),
+        (("--capacity", "64MiB", "--rated-cycles", 20), "--over-provisioning is 0.07, too little"),
+        (("--capacity", "1TB", "--tbw", "0TB"), "--tbw is not above zero"),
+        (("--capacity", "1TB", "--dwpd", 1, "--waf", 0), "--waf is 0; it must lie"),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_option(cli, options, words):
+    outcome = cli("plan", "lifetime", "--gb-per-day", 1, *options)
+    assert outcome.status == 2
+    assert outcome.err.startswith(f"flashkeel: {words}"), outcome.err
+
+
+def test_what_is_wrong_with_traffic_is_named_by_its_option(cli, tmp_path):
+    drive = ("--capacity", "1TB", "--dwpd", 1)
+    series = tmp_path / "traffic.csv"
+    series.write_text("window,write_bytes\n0,1\n")
+    for options, words in (
+        (("--profile", "prox"), "--profile: unknown write profile"),
+        (("--demand", series, "--interval", "0s"), "--interval: a window lasts"),
+        (("--demand", "traffic.none"), "traffic.none: cannot read it"),
+        (("--trace", series, "--set", "align=3KiB"), "--set align: 3KiB is not a power"),
+    ):
+        outcome = cli("plan", "lifetime", *options, *drive)
+        assert outcome.status == 2
+        assert outcome.err.startswith(f"flashkeel: {words}"), outcome.err
 
 
 @pytest.mark.parametrize(("throttle", "status"), [("ready", 0), ("none", 3)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -12,7 +13,7 @@ from typing import Any
 
 import click
 
-from flashkeel import lifetime, padding, policies
+from flashkeel import InputError, lifetime, padding, policies
 from flashkeel.cli.common import (
     Seed,
     checked,
@@ -34,6 +35,14 @@ from flashkeel.padding import Padding
 _ENDURANCE = ("rated_cycles", "tbw", "dwpd")
 _DRIVE = ("capacity", *_ENDURANCE, "over_provisioning", "wear_levelling")
 _RECORDED = ("demand", "trace")
+_OF_TRACE = "workload.source."
+_OF_OPTIONS = {
+    "write_amplification": "--waf",
+    "traffic.name": "--profile",
+    "traffic.interval": "--interval",
+    "traffic.workload": "--workload",
+}
+"""Options by the core's names of what they set, where these are others."""
 _PROFILES = ", ".join(profile["name"] for profile in lifetime.write_profiles())
 
 
@@ -127,7 +136,10 @@ def lifetime_(**options: Any) -> None:  # noqa: ANN401
     plans = [unthrottled] if options["throttle"] == "none" else [unthrottled, chosen]
     with Bars(["lifetime"]) as bars:
         progress = partial(bars.update, 0)
-        found = lifetime.estimates(plans, options["seeds"], options["seed"], progress)
+        try:
+            found = lifetime.estimates(plans, options["seeds"], options["seed"], progress)
+        except InputError as error:
+            raise InputError(_named(str(error))) from None
         free, held = found[0], found[-1]
         padded = _padding(options, free, progress)
     said = lifetime_tables.padding(padded, held)
@@ -214,6 +226,18 @@ def _drive(options: dict[str, Any]) -> dict[str, Any]:
     known = lifetime.drive(preset, bool(endurance))
     kept = {key: known[key] for key in known if not endurance or key not in _ENDURANCE}
     return kept | given
+
+
+def _named(error: str) -> str:
+    """Return what is wrong with a key in the words of the option that it comes from."""
+    key = re.split(r"[^\w.]", error, maxsplit=1)[0]
+    rest = error.removeprefix(key)
+    table, _, name = key.partition(".")
+    if table == "drive" and name in _DRIVE:
+        return f"--{name.replace('_', '-')}{rest}"
+    if key.startswith(_OF_TRACE):
+        return f"--set {key.removeprefix(_OF_TRACE)}{rest}"
+    return _OF_OPTIONS.get(key, key) + rest
 
 
 def _check_numbers(options: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ mod support;
 use std::ops::ControlFlow;
 
 use flashkeel_device::stranger;
-use flashkeel_engine::{Lba, Leaf, Operation, Span, Time};
+use flashkeel_engine::{Lba, Leaf, Operation, Span, Stream, Time};
 use flashkeel_ssdcheck::{DeviceModel, Engine, Measured, contradiction, probe};
 use serde_json::json;
 use support::loads::{PACINGS, Pacing, log};
@@ -169,4 +169,34 @@ fn writes_as_long_as_there_are_end_soon() {
         sectors: u32::MAX,
     };
     contradiction(&model, &(0..10_000).map(write).collect::<Vec<_>>());
+}
+
+/// Once half of the reads, in a volume that is never written, were all at one count of pages, which recurs after
+/// any number: memory was taken for ever more. And writes of one size come at multiples of it alone.
+#[test]
+fn requests_that_are_slow_at_random_contradict_no_model_whatever_is_written() {
+    let model: DeviceModel = serde_json::from_value(json!({
+        "sectors": 1 << 22,
+        "volume_bits": [],
+        "gc_volume_bits": null,
+        "write_buffer": { "bytes": 62 * 4_096, "type": "back", "flush": ["full", "read_trigger"] },
+        "thresholds_ns": { "read": 250_000, "write": 250_000 },
+        "latencies_ns": { "read": 80_000, "write": 20_000, "flush": 1_000_000, "collection": 0 },
+        "sleep": null,
+        "undetermined": [],
+    }))
+    .expect("a model");
+    for pages in [2u64, 8, 16, 32] {
+        let mut random = Stream::new(pages, "log");
+        let served = |number: u64| {
+            let is_write = random.chance(0.1);
+            let (operation, each) = if is_write { (Operation::Write, pages) } else { (Operation::Read, 1) };
+            let latency = Span::from_us(if !is_write && random.chance(0.02) { 900 } else { 20 });
+            let lba = Lba(random.below((1 << 19) / each) * each * 8);
+            let submitted = Time(number * 1_000_000);
+            Measured { submitted, latency, operation, lba, sectors: 8 * each as u32 }
+        };
+        let log: Vec<Measured> = (0..60_000).map(served).collect();
+        assert_eq!(contradiction(&model, &log), None, "{pages} pages a write");
+    }
 }

@@ -15,7 +15,7 @@ const FURTHER: f64 = 1.25;
 /// its further pages may take, as in a probe. The engine has to learn the rest. Its capacity is as far as the log's requests reach.
 pub fn assume(requests: &[Measured]) -> DeviceModel {
     let end = requests.iter().map(|request| request.lba.0 + u64::from(request.sectors)).max();
-    let first_half = &requests[..requests.len().div_ceil(2)];
+    let first_half = &requests[..requests.len() / 2];
     let mut undetermined = vec![
         "sectors, volume_bits, write_buffer, sleep: no probe; the log alone does not tell them".to_owned(),
     ];

@@ -32,6 +32,11 @@ const CALM: u32 = 8;
 /// over some 100,000 buffers tried, and what remains of that with the model's own.
 const SURE: f64 = 10.0;
 const NOTHING: f64 = 0.3;
+/// Places within a buffer at which slow requests can come, at least: of writes of one size they come at
+/// multiples of it alone, which are in one quarter of a buffer more often than by chance.
+const PLACES: u64 = 8;
+/// How often what was found may be half a buffer.
+const DOUBLINGS: usize = 4;
 /// Part of the former that twice as many pages keep, if half a buffer was found.
 const WHOLE: f64 = 0.8;
 /// A silence after which a request may be slow for that alone.
@@ -57,6 +62,8 @@ pub fn contradiction(model: &DeviceModel, requests: &[Measured]) -> Option<Strin
     if own >= SURE {
         return None;
     }
+    // Pages of which all writes are multiples.
+    let size = steps.iter().fold(0, |size, step| gcd(size, step.written.into()));
     // Of the last sector: a bit above it selects nothing.
     let top = (model.sectors - 1).max(1).ilog2();
     let bits = || 3..=top;
@@ -74,19 +81,21 @@ pub fn contradiction(model: &DeviceModel, requests: &[Measured]) -> Option<Strin
         .filter_map(|bits| {
             let counts = events(&bits, &steps);
             let written = counts.iter().max()? - counts.iter().min()?;
-            let tried = PAGES.filter(|pages| pages * ROUNDS <= written);
+            let is_told = |pages: &u64| pages * ROUNDS <= written && pages / gcd(*pages, size) >= PLACES;
+            let tried = PAGES.filter(is_told);
             let (sure, pages) =
                 tried.map(|pages| (sureness(&counts, pages), pages)).max_by(|a, b| a.0.total_cmp(&b.0))?;
             Some((sure, pages, bits))
         })
         // Of equal ones that with the fewest bits, which comes first.
         .reduce(|best, other| if other.0 > best.0 { other } else { best })?;
-    (sure >= SURE && own < NOTHING * sure).then(|| {
+    let is_its_own = pages == own_pages && bits == model.volume_bits;
+    (sure >= SURE && own < NOTHING * sure && !is_its_own).then(|| {
         // Half a buffer recurs as regularly.
         let counts = events(&bits, &steps);
         let is_whole = |pages: &u64| sureness(&counts, 2 * pages) < WHOLE * sure;
-        let pages =
-            std::iter::successors(Some(pages), |pages| Some(2 * pages)).find(is_whole).unwrap_or(pages);
+        let doubled = std::iter::successors(Some(pages), |pages| Some(2 * pages)).take(DOUBLINGS);
+        let pages = doubled.into_iter().find(is_whole).unwrap_or(pages);
         format!(
             "its slow requests recur after {pages} pages written{}, the model's after {own_pages}{}",
             of(&bits),
@@ -173,9 +182,10 @@ fn steps(model: &DeviceModel, requests: &[Measured]) -> Vec<Step> {
 }
 
 /// How many pages had been written to its volume, which `bits` select, at each event, since buffers were
-/// last written out.
+/// last written out. One before which nothing was written since the last of its volume is behind no buffer.
 fn events(bits: &[u32], steps: &[Step]) -> Vec<u64> {
     let mut written = vec![0u64; 1 << bits.len()];
+    let mut has_more = vec![false; 1 << bits.len()];
     let mut counts = Vec::new();
     for step in steps {
         if step.empties {
@@ -183,7 +193,8 @@ fn events(bits: &[u32], steps: &[Step]) -> Vec<u64> {
         }
         let volume = volume_of(bits, step.lba);
         written[volume] += u64::from(step.written);
-        if step.is_event {
+        has_more[volume] |= step.written > 0;
+        if step.is_event && std::mem::take(&mut has_more[volume]) {
             counts.push(written[volume]);
             if counts.len() == MOST {
                 break;
@@ -191,6 +202,10 @@ fn events(bits: &[u32], steps: &[Step]) -> Vec<u64> {
         }
     }
     counts
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// The volume that an address lies in.

@@ -232,3 +232,19 @@ fn what_little_time_allows_is_found_and_the_rest_said() {
         assert!(model.undetermined.iter().any(|reason| reason.contains("ran out")), "{drive}: {model:?}");
     }
 }
+
+/// Once the longest of the flushes were called collections, each of which takes an erase and more, and bits were found
+/// by them.
+#[test]
+fn flushes_alone_are_no_collections() {
+    for (capacity, seed) in [("16MiB", 1), ("16MiB", 2), ("32MiB", 1), ("32MiB", 3)] {
+        let config = DeviceConfig {
+            logical_capacity: serde_json::from_value(json!(capacity)).unwrap(),
+            ..preset("ssd-a")
+        };
+        let model = diagnose(&config, seed).model;
+        assert!(model.latencies_ns.collection == 0 || model.latencies_ns.collection > 3_500_000, "{model:?}");
+        let is_told = |what: &String| what.starts_with("gc_volume_bits");
+        assert_eq!(model.gc_volume_bits.is_none(), model.undetermined.iter().any(is_told), "{model:?}");
+    }
+}

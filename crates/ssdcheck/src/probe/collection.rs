@@ -35,6 +35,9 @@ const QUICK_WRITES: u64 = 60_000;
 pub(super) const WARM_UP: usize = 6;
 /// Fewest collections that tell anything.
 pub(super) const FEWEST: usize = 12;
+/// How many times as long as other slow writes a stall is, at least: the longest of flushes stand out
+/// from the rest by chance, too.
+const LONGER: f64 = 1.3;
 /// Most writes of a run, and the longest that one may take on the drive.
 pub(super) const MOST_WRITES: u64 = 160_000;
 const LONGEST: Span = Span::from_secs(20);
@@ -161,6 +164,16 @@ pub(super) fn measure(
     };
     found.evidence.stall_above_ns = above;
     found.stall_ns = median(&mut longest_stalls(&slow, above, together));
+    let mut flushes: Vec<u64> = slow.iter().map(|&(_, latency)| latency).filter(|ns| *ns <= above).collect();
+    if (found.stall_ns as f64) < LONGER * median(&mut flushes) as f64 {
+        undetermined.push(format!(
+            "gc_volume_bits, latencies_ns.collection: the longest writes to one page, of {} ns, are hardly longer \
+             than other slow ones, which may be all that was seen",
+            found.stall_ns
+        ));
+        found.stall_ns = 0;
+        return Ok(found);
+    }
     let stall = Stall { above, together, buffer_pages };
     let fixed = run(runner, page, page, &stall)?.intervals;
     if fixed.len() < FEWEST {

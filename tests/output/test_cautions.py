@@ -57,6 +57,17 @@ workload = {{ source = {source.replace("'synthetic'", "'synthetic', read_fractio
     assert ("rates", words) in [(it.kind, it.text) for it in warnings.found([run])]
 
 
+def test_pages_that_a_tier_cannot_write_back_are_told():
+    nvm = {"preset": "optane-p4800x", "capacity": "1MiB"}
+    tier = {"preset": "write-back", "upper": {"nvm": nvm}, "lower": {"ssd": {}}}
+    experiment = flashkeel.Experiment(SMALL.partition("[workload]")[0] + WORKLOAD, "small")
+    (run,) = experiment.set("stack.devices", [{"tier": tier}]).run().runs
+    assert list(cautions.not_written_back(run)) == []
+    run.data["stack"]["tiers"]["0"]["failed_writebacks"] = 1200
+    (words,) = [words for words in cautions.of([run]) if "write back" in words]
+    assert words.startswith("run: tier 0 could not write back pages, 1,200 times"), words
+
+
 def test_a_few_requests_end_early_by_chance():
     def source(reads):
         arrivals = "arrivals = { policy = 'constant', iops = 20_000 }"

@@ -41,7 +41,7 @@ def of(runs: Sequence[Run]) -> Iterator[str]:
     """Give a sentence for each caution of each run, or of all that it is the same for."""
     begun: dict[str, list[str]] = {}
     for run in runs:
-        for text in (*failed(run), *few(run)):
+        for text in (*failed(run), *not_written_back(run), *few(run)):
             yield f"{run.name}: {text}"
         found = (
             *overloaded(run),
@@ -78,6 +78,16 @@ def failed(run: Run) -> Iterator[str]:
         share = units.share(count / run.data["requests"])
         text = _FAILED.get(how, f"{{}} requests ended as {how}").format(f"{count:,}")
         yield f"{text} ({share} of all): no distribution has them"
+
+
+def not_written_back(run: Run) -> Iterator[str]:
+    """Give a sentence for each tier that could not write pages back."""
+    for name, tier in run.data.get("stack", {}).get("tiers", {}).items():
+        if count := tier["failed_writebacks"]:
+            yield (
+                f"tier {name} could not write back pages, {count:,} times: its lower device "
+                "refused them, and they are in the upper one alone"
+            )
 
 
 def ended_early(run: Run) -> Iterator[str]:

@@ -2,7 +2,9 @@
 //! upper is moved to the lower in the background.
 
 use flashkeel_config::{ConfigError, Kind, Node, Origin, preset_layer, preset_name};
-use flashkeel_engine::{LOGICAL_PAGE_SECTORS, Leaf, SECTOR_BYTES, Stack, Stream, Time, units::Bytes};
+use flashkeel_engine::{
+    LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Leaf, Limits, SECTOR_BYTES, Stack, Stream, Time, units::Bytes,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -197,6 +199,8 @@ impl Build for TieredConfig {
         let predictor = asks.then(|| maker.predictor(&self.predictor, &*lower, usize::MAX)).transpose()?;
         let random = Stream::new(maker.seed_for("tier"), "tier");
         let (upper_limits, lower_limits) = (upper.limits(), lower.limits());
+        takes_pages("upper", &upper_limits)?;
+        takes_pages("lower", &lower_limits)?;
         let plan = Plan {
             ratings: self.ratings_of(upper_limits.sectors, lower_limits.sectors)?,
             lower: lower_limits,
@@ -217,6 +221,19 @@ impl Build for TieredConfig {
         };
         Ok(Box::new(Stack::new(Tier::new(plan), vec![lower, upper])))
     }
+}
+
+/// Refuses a device of blocks that are larger than the pages which a tier moves.
+fn takes_pages(key: &str, limits: &Limits) -> Result<(), Unmade> {
+    if u64::from(limits.block_sectors) <= LOGICAL_PAGE_SECTORS {
+        return Ok(());
+    }
+    let (block, page) = (Bytes(u64::from(limits.block_sectors) * SECTOR_BYTES), Bytes(LOGICAL_PAGE_BYTES));
+    Err(Unmade::Refused(format!(
+        "the {key} device of a tier reads and writes blocks of {block}, larger than the {page} that a tier moves; \
+         {key}.stack = {{ block = \"{page}\", devices = [...] }} around it has whole blocks read and written for \
+         parts of them"
+    )))
 }
 
 impl Composed for Tier {
@@ -248,5 +265,25 @@ impl Part for Tier {
         let others = [report.filled_bytes, report.admitted_bytes, report.demoted_bytes, report.journal_bytes];
         let others = others.into_iter().filter(|&count| count > 0);
         [report.host_bytes_to_nvm, report.drained_bytes].into_iter().chain(others).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashkeel_engine::Durable;
+
+    use super::*;
+
+    #[test]
+    fn a_device_of_blocks_larger_than_pages_is_refused_before_no_page_can_be_moved_to_it() {
+        let of = |block_sectors| Limits {
+            sectors: 1 << 20,
+            block_sectors,
+            preferred_sectors: block_sectors,
+            durable: Durable::Acknowledged,
+        };
+        assert!(takes_pages("lower", &of(1)).is_ok() && takes_pages("lower", &of(8)).is_ok());
+        let Err(Unmade::Refused(why)) = takes_pages("lower", &of(128)) else { panic!("it is taken") };
+        assert!(why.contains("lower device") && why.contains("blocks of 64KiB"), "{why}");
     }
 }

@@ -189,7 +189,6 @@ impl Tier {
             data.give_back(payload);
             return self.end_move(reason);
         };
-        self.accounts.drained_bytes += LOGICAL_PAGE_BYTES;
         let lba = Lba(page * LOGICAL_PAGE_SECTORS);
         let fua = self.must_force();
         let write = Request { fua, ..background(Operation::Write, lba, LOGICAL_PAGE_SECTORS, payload) };
@@ -200,6 +199,7 @@ impl Tier {
     /// The lower has taken a page, or has not.
     pub(super) fn written_back(&mut self, frame: u32, sequence: u64, reason: Reason, is_ok: bool) {
         if is_ok {
+            self.accounts.drained_bytes += LOGICAL_PAGE_BYTES;
             let keeps = reason == Reason::WriteBack && self.keeps;
             if let Some(page) = self.table.end_write_back(frame, sequence, keeps) {
                 self.hand_over(page);

@@ -139,7 +139,8 @@ impl Tier {
         // An older copy in the upper may be all that a power cut would leave.
         let is_older = |page| self.table.has_copy(page);
         below.fua |= self.must_force() && (self.journal.is_some() || (page..page + pages).any(is_older));
-        let piece = Piece::LowerWrite { part, page, pages, sequence, submitted: now };
+        let written = (request.operation == Operation::Write).then_some(now);
+        let piece = Piece::LowerWrite { part, page, pages, sequence, written };
         self.give_lower(now, piece, &below, outbox);
     }
 

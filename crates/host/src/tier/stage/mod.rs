@@ -392,9 +392,10 @@ impl Stage for Tier {
                 self.found(now, page..page + pages, sequence, payload, is_ok, data, outbox);
                 Some((part, latency))
             }
-            Piece::LowerWrite { part, page, pages, sequence, submitted } => {
-                let latency = now.since(submitted);
-                self.writeback.hear(now, Happened::Served(latency));
+            Piece::LowerWrite { part, page, pages, sequence, written } => {
+                if let Some(submitted) = written {
+                    self.writeback.hear(now, Happened::Served(now.since(submitted)));
+                }
                 self.taken(is_ok);
                 let part = self.lower_written(page..page + pages, sequence, part, completion, data);
                 part.map(|part| (part, completion.ledger.total()))

@@ -37,7 +37,8 @@ pub(super) enum Piece {
         page: u64,
         pages: u64,
         sequence: u64,
-        submitted: Time,
+        /// When it was given, if it is no trim or write of zeros.
+        written: Option<Time>,
     },
     UpperRead {
         part: RequestId,

@@ -146,9 +146,14 @@ fn stranger(random: &mut Stream, most_capacity: u64) -> (DeviceConfig, Vec<u32>,
     (config, bits, buffer_pages, is_fore)
 }
 
-/// Diagnoses strangers; returns how many volumes they had.
-fn strangers_are_recognised(seeds: impl IntoIterator<Item = u64>, most_capacity: u64) -> Vec<usize> {
-    let (mut failures, mut volumes) = (Vec::new(), Vec::new());
+/// Diagnoses strangers, of which so many may leave something open, and none anything wrong; returns how many
+/// volumes they had.
+fn strangers_are_recognised(
+    seeds: impl IntoIterator<Item = u64>,
+    most_capacity: u64,
+    most_open: usize,
+) -> Vec<usize> {
+    let (mut failures, mut open, mut volumes) = (Vec::new(), Vec::new(), Vec::new());
     for seed in seeds {
         let (config, bits, pages, is_fore) = stranger(&mut Stream::new(seed, "stranger"), most_capacity);
         let report = diagnose(&config, seed);
@@ -156,37 +161,46 @@ fn strangers_are_recognised(seeds: impl IntoIterator<Item = u64>, most_capacity:
         let told = format!("seed {seed}: {model:?}\n{config:?}\n{:?}", report.evidence);
         let (kind, flush) =
             if is_fore { (BufferType::Fore, vec![FULL, READ]) } else { (BufferType::Back, vec![FULL]) };
-        let is_right = model.volume_bits == bits
-            && model.gc_volume_bits.as_ref() == Some(&bits)
-            && model.write_buffer == WriteBuffer { bytes: Some(pages * 4096), kind, flush }
-            && model.sleep.is_none()
-            && model.undetermined.is_empty();
+        let is_open = |key: &str| {
+            let keys = model.undetermined.iter().filter_map(|why| why.split(':').next());
+            keys.flat_map(|keys| keys.split(", ")).any(|open| open == key)
+        };
+        let buffer = &model.write_buffer;
+        let is_right = (model.volume_bits == bits || is_open("volume_bits"))
+            && (model.gc_volume_bits.as_ref() == Some(&bits) || is_open("gc_volume_bits"))
+            && buffer.bytes == Some(pages * 4096)
+            && buffer.kind == kind
+            && (buffer.flush == flush || is_open("write_buffer.flush"))
+            && model.sleep.is_none();
         if !is_right {
             failures.push(told);
+        } else if !model.undetermined.is_empty() {
+            open.push(told);
         }
         volumes.push(1 << bits.len());
     }
     assert!(failures.is_empty(), "{} failed\n{}", failures.len(), failures.join("\n"));
+    assert!(open.len() <= most_open, "{} leave something open\n{}", open.len(), open.join("\n"));
     volumes
 }
 
 #[test]
 fn strangers_are_recognised_by_every_feature() {
-    assert_eq!(strangers_are_recognised([3, 6, 1, 2], 3), [1, 2, 4, 8]);
+    assert_eq!(strangers_are_recognised([3, 6, 1, 2], 3, 0), [1, 2, 4, 8]);
 }
 
 /// Collection settles into another cycle of intervals in each run.
 #[test]
 fn volumes_are_told_apart_whatever_cycle_collection_settles_into() {
-    strangers_are_recognised([11, 15, 20, 41], 3);
+    strangers_are_recognised([11, 15, 20, 41], 3, 0);
 }
 
 /// They are never done with a flush before the next begins; the last is at work
 /// of its own while its throughput is first measured, too.
 #[test]
 fn buffers_of_drives_that_the_shortest_think_time_overwhelms_are_found() {
-    strangers_are_recognised([72, 149], 3);
-    strangers_are_recognised([121], 5);
+    strangers_are_recognised([72, 149], 3, 0);
+    strangers_are_recognised([121], 5, 0);
 }
 
 /// Others in each round of `make soak`.
@@ -197,7 +211,7 @@ fn many_strangers_are_recognised_by_every_feature() {
     let round: u64 =
         std::env::var("FLASHKEEL_SOAK_ROUND").map_or(0, |round| round.parse().expect("a number"));
     for most_capacity in [1, 3, 6] {
-        strangers_are_recognised(round * EACH..(round + 1) * EACH, most_capacity);
+        strangers_are_recognised(round * EACH..(round + 1) * EACH, most_capacity, EACH as usize / 10);
     }
 }
 

@@ -29,16 +29,6 @@ fsync=10
 """
 
 
-@pytest.fixture
-def job(tmp_path):
-    def write(text):
-        path = tmp_path / "job.fio"
-        path.write_text(text)
-        return path
-
-    return write
-
-
 def only(path):
     return read_fio(path).table["workload"]
 
@@ -95,6 +85,11 @@ def test_what_is_made_is_an_experiment(job):
         ("rw=read\nsize=1g\nio_size=512m\nloops=3\nbs=1m", {"requests": 1536}),
         ("rw=read\nsize=1g\nio_limit=512m\nbs=1m", {"requests": 512}),
         ("rw=read\nsize=1m\nnumber_ios=1000", {"requests": 256}),
+        ("rw=read\nsize=1m\nnumber_ios=0", {"requests": 256}),
+        (
+            "rw=read\nsize=1m\niodepth=8\nioengine=libaio\niodepth_low=0",
+            {"pacing": {"policy": "closed", "depth": 8}},
+        ),
         ("rw=read\nsize=1m\nnumber_ios=100\nloops=4", {"requests": 400}),
         ("rw=read\nsize=100%\nnumber_ios=100", {"requests": 100}),
         ("rw=read\nsize=8m\nfilesize=4m", {"requests": 1024}),
@@ -306,54 +301,11 @@ def test_a_replay_has_its_times_and_notes_the_rest(job):
     assert any("iodepth does not limit them" in note for note in imported.notes)
 
 
-def test_rates_and_thinking_are_arrivals(job):
-    def arrivals(options):
-        return only(job(f"[a]\nrw=read\nsize=1g\nbs=4k\n{options}\n"))["source"]["arrivals"]
-
-    assert arrivals("rate_iops=500") == {"policy": "constant", "iops": 500.0}
-    assert arrivals("rate_iops=500\nrate_process=poisson")["policy"] == "poisson"
-    assert arrivals("rate=4m")["iops"] == 1024.0
-    assert arrivals("thinktime=200")["iops"] == 5000.0
-    assert arrivals("thinktime=2ms")["iops"] == 500.0
-
-
-def test_each_operation_has_its_own_value(job):
-    def source(options):
-        return only(job(f"[a]\nsize=1g\n{options}\n"))["source"]
-
-    assert source("rw=randwrite\nbs=4k\nrate=10m,20m")["arrivals"]["iops"] == 5120.0
-    assert source("rw=randwrite\nrate_iops=100,2000")["arrivals"]["iops"] == 2000.0
-    assert source("rw=randread\nrate_iops=100,2000")["arrivals"]["iops"] == 100.0
-    assert source("rw=randrw\nrate_iops=100,2000")["arrivals"]["iops"] == 2100.0
-    # Of a mix with one rate all come at that at which this part of it does.
-    assert source("rw=randrw\nrate_iops=,1000")["arrivals"]["iops"] == 2000.0
-    assert source("rw=randrw\nrwmixread=80\nrate_iops=1000,")["arrivals"]["iops"] == 1250.0
-    # What is none of the mix has no say.
-    assert "arrivals" not in source("rw=randrw\nrwmixread=100\nrate_iops=,1000")
-    few = source("rw=randrw\nbs=4k\nrwmixread=90\nrate=,4m")
-    assert few["arrivals"]["iops"] == pytest.approx(10240.0)
-    assert few["read_fraction"] == 0.9
-    assert source("rw=randrw\nrate_iops=100,2000")["read_fraction"] == pytest.approx(1 / 21)
-    # fio 3.33 does 999 reads and 999 writes a second of it, whatever the mix.
-    both = source("rw=randrw\nrwmixread=70\nrate_iops=1000")
-    assert (both["arrivals"]["iops"], both["read_fraction"]) == (2000.0, 0.5)
-    assert source("rw=randrw\nbs=4k\nrate=4m")["arrivals"]["iops"] == 2048.0
-    assert source("rw=randwrite\nbs=4k,64k")["block_sizes"] == ["65536B"]
-    assert source("rw=randtrim\nbs=4k,64k")["block_sizes"] == ["65536B"]
-    assert source("rw=randwrite\nbs=64k,")["block_sizes"] == ["4096B"]
-    assert source("rw=randread\nbs=,64k")["block_sizes"] == ["4096B"]
-    mixed = only(job("[a]\nrw=randrw\nrwmixread=75\nsize=1g\nbs=4k,64k\n"))
-    assert mixed["source"]["block_sizes"] == ["4096B"]
-    assert mixed["source"]["write_block_sizes"] == ["65536B"]
-    assert mixed["requests"] == (1 << 30) // (19 << 10)
-    split = source("rw=randrw\nbssplit=4k/50:8k/50,64k")
-    assert split["block_sizes"] == ["4096B/50", "8192B/50"]
-    assert split["write_block_sizes"] == ["65536B/100"]
-    assert source("rw=randrw\nbsrange=4k-8k,16k-16k")["write_block_sizes"] == ["16384B"]
-    assert "write_block_sizes" not in source("rw=randrw\nbs=4k,4k")
-    # Each operation's bytes a second are of requests of its own size.
-    paced = source("rw=randrw\nbs=4k,64k\nrate=4m,64m")
-    assert (paced["arrivals"]["iops"], paced["read_fraction"]) == (2048.0, 0.5)
+def test_sections_are_global_as_to_fio(job):
+    text = "[globals]\nsize=1m\n[a]\n[global-2]\nbs=8k\n[b]\n[Global]\n"
+    tenants = read_fio(job(text)).table["stack"]["tenants"]
+    found = [(it["name"], it["workload"]["requests"]) for it in tenants]
+    assert found == [("a", 256), ("b", 128), ("Global", 128)]
 
 
 def test_comments_marks_and_names_are_as_for_fio(job):
@@ -444,31 +396,11 @@ def test_what_is_wrong_has_its_line(job, text, expected):
 
 
 @pytest.mark.parametrize(
-    ("options", "pacing", "iops", "said"),
-    [
-        ("rate_iops=500\nthinktime=100", "open", 500, "thinktime is shorter than the rate's gaps"),
-        ("rate=4m\nthinktime=2ms", "think", 500, "rate is left out: thinktime is taken"),
-        ("rate_iops=600\nthinktime=2ms", "think", 500, "rate_iops is left out: thinktime is taken"),
-        (
-            "iodepth=8\nioengine=libaio\nthinktime=2ms",
-            "think",
-            500,
-            "iodepth is left out: thinktime is taken",
-        ),
-    ],
-)
-def test_of_a_rate_and_thinking_the_slower_counts(job, options, pacing, iops, said):
-    imported = read_fio(job(f"[a]\nrw=read\nsize=1g\nbs=4k\n{options}\n"))
-    workload = imported.table["workload"]
-    assert (workload["pacing"]["policy"], workload["source"]["arrivals"]["iops"]) == (pacing, iops)
-    assert sum(note.startswith(f"[a] {said}") for note in imported.notes) == 1
-
-
-@pytest.mark.parametrize(
     ("option", "count"),
     [
         ("filename=/dev/nvme0n1:/dev/nvme1n1", 2), ("nrfiles=4", 4),
         ("filename=/dev/disk/pci-0000\\:01", 0), ("filename=/dev/nvme0n1", 0), ("nrfiles=1", 0),
+        ("filename=a:b\nnrfiles=4", 2), ("filename=a\nnrfiles=4", 0),
     ],
 )  # fmt: skip
 def test_several_files_of_a_job_are_one_region_and_noted(job, option, count):

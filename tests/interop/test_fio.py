@@ -62,10 +62,15 @@ def test_a_log_of_fio_holds_what_fio_did(cli, tmp_path, kind, engine):
         {"size": "1m", "bs": "48k"},
         {"size": "8m", "filesize": "4m"},
         {"size": "4m", "filesize": "8m", "offset": "2m"},
+        {"size": "1m", "number_ios": 0},
+        {"filename": "a:b", "filesize": "1m"},
+        {"filename": "a:b", "nrfiles": 4, "filesize": "2m", "offset": "1m"},
+        {"nrfiles": 4, "filesize": "1m"},
+        {"nrfiles": 4, "filesize": "1m", "size": "2m"},
     ],
 )
 def test_a_job_file_asks_for_as_much_as_of_fio(tmp_path, options):
-    options = {"rw": "randread", "ioengine": "null", "filename": "file", "bs": "4k"} | options
+    options = {"rw": "randread", "ioengine": "null", "bs": "4k"} | options
     path = tmp_path / "job.fio"
     path.write_text("[a]\n" + "".join(f"{key}={value}\n" for key, value in options.items()))
     words = [require("fio"), "--output-format=json", "--output=out.json", path]

@@ -154,7 +154,7 @@ def _together(jobs: list[Job], notes: list[str]) -> tuple[dict[str, Any], dict[s
 
 def _workload(job: Job, notes: list[str]) -> dict[str, Any]:
     """Return what a job asks."""
-    if (count := max(len(job.filenames()), job.number("files", 1))) > 1:
+    if (count := job.files()) > 1:
         notes.append(f"[{job.name}] its {count} files are one region of one drive here")
     notes += [
         f"[{job.name}] {key} has no equal: it begins with the others of its run"
@@ -179,7 +179,7 @@ def _workload(job: Job, notes: list[str]) -> dict[str, Any]:
     requests = None if is_timed else _requests(job, _extent(job), _mean_bytes(source))
     if requests:
         workload["requests"] = requests
-        if job.get("number_ios") and "warm_up" in workload:
+        if job.number("number_ios", 0) and "warm_up" in workload:
             notes.append(
                 f"[{job.name}] number_ios: fio counts from the end of ramp_time on, and here those "
                 "before it count, too"
@@ -214,12 +214,13 @@ def _is_direct(job: Job) -> bool:
 def _requests(job: Job, extent: int | None, each: float) -> int | None:
     """Return how many requests of `each` bytes a job makes; None where nothing says so.
 
-    They end with the first of `number_ios`, and `io_size` or the size of the file. `loops` does
-    all that again, but for an `io_size` beyond the file's, which has gone over it already.
+    They end with the first of `number_ios`, where 0 is none, and `io_size` or the size of the
+    files. `loops` does all that again, but for an `io_size` beyond theirs, which has gone over
+    them already.
     """
     limit = job.bytes("io_size")
     ends = [max(1, int(amount / each)) for amount in (limit or extent,) if amount]
-    ends += [max(1, job.number("number_ios", 1))] if job.get("number_ios") else []
+    ends += [count] if (count := job.number("number_ios", 0)) else []
     is_over = limit is not None and extent is not None and limit > extent
     return min(ends) * (1 if is_over else max(1, job.number("loops", 1))) if ends else None
 
@@ -227,9 +228,9 @@ def _requests(job: Job, extent: int | None, each: float) -> int | None:
 def _region(job: Job) -> int | None:
     """Return the bytes in which a job's requests lie; None for all the drive has."""
     size = None if job.get("size") == "100%" else job.bytes("size")
-    # A file may be larger than what is done of it.
+    # Files may be larger than what is done of them. `filesize` and `offset` are of each.
     file = job.bytes("filesize")
-    return size if file is None else max(0, file - (job.bytes("offset") or 0))
+    return size if file is None else job.files() * max(0, file - (job.bytes("offset") or 0))
 
 
 def _extent(job: Job) -> int | None:
@@ -433,7 +434,7 @@ def _depth(job: Job, notes: list[str]) -> dict[str, Any]:
         notes.append(f"[{job.name}] iodepth={depth}: {named} has one request at a time, as here")
         depth = 1
     pacing: dict[str, Any] = {"policy": "closed", "depth": depth}
-    low = job.number("iodepth_low", depth)
+    low = job.number("iodepth_low", 0) or depth
     return pacing | ({"low": low} if low < depth else {})
 
 
@@ -446,7 +447,8 @@ def _rates(job: Job, key: str, source: dict[str, Any], notes: list[str]) -> list
     if text is None:
         return []
     every = by_direction(text)
-    used = [it for it in _directions(job) if every[it]]
+    # 0 is no rate to fio, as nothing is.
+    used = [it for it in _directions(job) if every[it].strip("0")]
     if key == "rate_iops" and not all(every[it].isdecimal() for it in used):
         raise job.refuse(key, f"{text!r} is not a whole number")
     sizes = {it: _mean(_sizes_of(source, it)) for it in used}
@@ -455,17 +457,22 @@ def _rates(job: Job, key: str, source: dict[str, Any], notes: list[str]) -> list
         for it in used
     ]
     if rates and len(rates) < len(_directions(job)):
-        notes.append(f"[{job.name}] {key}={text}: what has no rate of its own keeps to the others'")
-        # All come at a rate at which their part of the mix has its own.
         reads = float(source["read_fraction"])
-        share = reads if used == [0] else 1 - reads
-        rates = [rates[0] / share] if share > 0 else []
+        if 0 < reads < 1:
+            kept, free = ("reads", "writes") if used == [0] else ("writes", "reads")
+            raise job.refuse(
+                key,
+                f"{text!r} limits {kept} alone, and fio does {free} as fast as iodepth lets it "
+                f"meanwhile, whatever the mix; give {free} a rate, too, or make each a job",
+            )
+        # The mix is of one alone.
+        rates = rates if (reads > 0) == (used == [0]) else []
     if len(rates) > 1:
         notes.append(
             f"[{job.name}] {key}={text}: reads and writes come at rates of their own, which are "
             "their mix, too"
         )
-    return [float(rate) for rate in rates] if any(rates) else []
+    return [float(rate) for rate in rates]
 
 
 def _weights(sizes: list[str]) -> list[tuple[int, int]]:

@@ -121,6 +121,10 @@ class Job:
         """Return the files that are named; a colon in a name has a backslash before it."""
         return [name for name in re.split(r"(?<!\\):", self.get("filename") or "") if name]
 
+    def files(self) -> int:
+        """Return how many files there are: those that are named, or else as many as are said."""
+        return len(self.filenames()) or max(1, self.number("files", 1))
+
     def bytes(self, key: str) -> int | None:
         """Return a size; None where it is not given."""
         text = self.get(key)
@@ -175,8 +179,10 @@ def read_jobs(path: Path, text: str) -> list[Job]:
             if not line.endswith("]") or not line[1:-1].strip():
                 raise InputError(f"{place}: {_begun(line)!r} is not the name of a job")
             name = line[1:-1].strip()
-            current = shared if name == "global" else dict(shared)
-            if name != "global":
+            # To fio whatever begins with that word is.
+            is_global = name.startswith("global")
+            current = shared if is_global else dict(shared)
+            if not is_global:
                 jobs.append(Job(name, place, current))
             continue
         # What follows is a comment for fio too, wherever it stands.

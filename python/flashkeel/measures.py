@@ -11,13 +11,20 @@ from flashkeel.run import Run
 CLASSES = ("read", "write")
 """Classes of requests whose rates and means are compared."""
 
+ALIKE = 1e-4
+"""Share of a number below which a difference is none; a choice of ours.
+
+A run ends with its last completion, so that rates of the same arrivals differ by a little.
+"""
+
 
 @dataclass(frozen=True)
 class Measure:
     """One number of run A and of run B, such as ``waf``, whose name ends with its unit.
 
     `interval` is the 95 % interval of B - A by what the seeds of each differ by (Welch's t);
-    `None` where either has fewer than four.
+    `None` where either has fewer than four. What is below `ALIKE` of the larger is 0 in it, and
+    as `difference`.
     """
 
     measure: str
@@ -28,7 +35,7 @@ class Measure:
     @property
     def difference(self) -> float:
         """B - A."""
-        return self.b - self.a
+        return _difference(self.b - self.a, self.a, self.b)
 
     @property
     def verdict(self) -> str:
@@ -52,9 +59,19 @@ def compare(a: Run, b: Run) -> list[Measure]:
             continue
         difference = other.value - one.value
         half = spread.half_width(one.seeds, other.seeds)
-        interval = None if half is None else (difference - half, difference + half)
+        interval = None
+        if half is not None:
+            low, high = (
+                _difference(difference + by, one.value, other.value) for by in (-half, half)
+            )
+            interval = low, high
         found.append(Measure(name, one.value, other.value, interval))
     return found
+
+
+def _difference(difference: float, a: float, b: float) -> float:
+    """Return a difference of two numbers, or 0 where it is none to speak of."""
+    return difference if abs(difference) >= ALIKE * max(a, b) else 0.0
 
 
 def intervals(run: Run) -> dict[str, tuple[float, float]]:

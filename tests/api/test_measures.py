@@ -5,6 +5,7 @@ import statistics
 import flashkeel
 import pytest
 from flashkeel import measures
+from small import SMALL
 
 NAMES = ["waf", "erases_per_seed"] + [
     f"{latency_class}_{what}"
@@ -53,6 +54,24 @@ def test_a_longer_experiment_is_told_by_its_rate(small_toml, pooled):
     found = measures.compare(pooled["fifo"], slower.run(seeds=4)["fifo"])
     verdicts = {row.measure: row.verdict for row in found}
     assert {verdicts["read_iops"], verdicts["write_bytes_per_s"]} == {"lower"}
+
+
+def test_rates_of_the_same_arrivals_are_the_same(tmp_path):
+    trace = tmp_path / "t.csv"
+    lines = "".join(f"{ms},R,{ms % 7 * 4096},4096\n" for ms in range(0, 1000, 5))
+    trace.write_text(f"time_ms,op,offset,bytes\n{lines}")
+    device = SMALL.partition("[workload]")[0]
+    source = f"policy = 'trace'\npath = '{trace}'\n"
+    read = flashkeel.Experiment.from_toml(f"{device}[workload.source]\n{source}")
+    # The last completion is later, by a microsecond of a second.
+    slower = read.set("device.timing.read", ["51us"])
+    found = measures.compare(read.run(seeds=4)["run"], slower.run(seeds=4)["run"])
+    rows = {row.measure: row for row in found}
+    for name in ("read_iops", "read_bytes_per_s"):
+        row = rows[name]
+        assert row.a > row.b
+        assert (row.difference, row.interval, row.verdict) == (0, (0, 0), "overlap")
+    assert rows["read_mean_ns"].verdict == "higher"
 
 
 def test_what_neither_did_is_left_out(small_toml):

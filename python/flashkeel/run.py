@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 LATENCY_CLASSES = ("small_read", "read", "write", "trim", "flush")
 """Classes of requests that have a latency distribution; small reads are up to 64 KiB."""
 
+OPERATIONS = ("read", "write", "trim", "flush", "write_zeroes", "demote")
+"""Operations that have a histogram of each class of sizes."""
+
 SMALL_BYTES = 64 << 10
 """Largest small read."""
 
@@ -157,15 +160,20 @@ class Run:
     def percentile_by_size(self, operation: str, percentile: str | float) -> dict[int | None, int]:
         """Return a percentile of an operation in ns, by the largest size of a class in bytes.
 
-        Classes without requests are left out; that of the largest requests is None.
+        Classes without requests are left out; that of the largest requests is None. InputError
+        for what is none of `OPERATIONS`.
         """
+        if operation not in OPERATIONS:
+            known = ", ".join(OPERATIONS)
+            raise InputError(f"no operation {operation!r}; the operations are {known}")
         if "detail" not in self.data:
             raise self._without_detail("histograms")
         wanted = percentiles.key(percentiles.parse(percentile))
         found: dict[int | None, int] = {}
         for one in self.data["detail"]["histograms"]:
             if one["operation"] == operation and one["counts"]:
-                found[one["max_bytes"]] = _ranked(sorted(one["counts"]), wanted)
+                ranked = _ranked(sorted(one["counts"]), wanted)
+                found[one["max_bytes"]] = min(ranked, one["max_ns"])
         return found
 
     def beyond(self, latency_class: str, percentile: str | float) -> int:

@@ -314,6 +314,12 @@ def test_a_percentile_by_size_is_the_same_rank(small_toml):
     (by_size,) = run.percentile_by_size("read", 99.9).values()
     assert run.samples("read") == 1000
     assert by_size == run.percentile("read", 99.9)
+    # A bar of the histogram may reach beyond the slowest request.
+    for percentile in ("p99.9999", 99.95, 99.999):
+        (by_size,) = run.percentile_by_size("read", percentile).values()
+        assert by_size == run.percentile("read", percentile) == run.data["read"]["max_ns"]
+    with pytest.raises(InputError, match="no operation 'reads'; the operations are read, write,"):
+        run.percentile_by_size("reads", 50)
 
 
 @pytest.mark.parametrize("text", ["p99.9999999", "99.99999951", "33.3333333"])

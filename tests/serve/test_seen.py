@@ -12,10 +12,11 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from flashkeel.serving import control, metrics
+from flashkeel.serving import bounded, control, metrics
 from programs import require
 from prometheus_client.parser import text_string_to_metric_families
 from torturing import ROOT, torture
@@ -34,6 +35,7 @@ class Served:
             [*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         said = self.process.stderr.readline()
+        self.status = Path(f"/proc/{self.process.pid}/status")
         self.page = re.match(r"To be watched at (http://[^ ]+/), for Prometheus", said)[1]
         self.metrics = f"{self.page}metrics"
         assert self.process.stderr.readline().startswith("Serving")
@@ -338,10 +340,30 @@ def test_whoever_says_nonsense_hears_so_and_disturbs_nobody(served):
     hostile.close()
 
 
+def test_a_crowd_takes_few_threads_and_keeps_nobody_out_for_good(served):
+    def threads():
+        (line,) = re.findall(r"Threads:\t(\d+)", served.status.read_text())
+        return int(line)
+
+    place = urllib.parse.urlsplit(served.page)
+    before = threads()
+    crowd = [socket.create_connection((place.hostname, place.port)) for _ in range(50)]
+    wait_until(lambda: threads() >= before + bounded.MOST)
+    time.sleep(3 * bounded.PAUSE_S)
+    assert threads() == before + bounded.MOST
+    for one in crowd:
+        one.close()
+    assert served.scrape()
+    assert control.ask(served.control, "state")["clients"] == 1
+    served.end()
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         (("--metrics", "9100"), "write ADDRESS:PORT"),
+        (("--metrics", "[::1:9100"), "write ADDRESS:PORT"),
+        (("--metrics", "::1:9100"), "write ADDRESS:PORT"),
         (("--metrics", "127.0.0.1:99999"), "write ADDRESS:PORT"),
         (("--metrics", "127.0.0.1:\u00b2"), "write ADDRESS:PORT"),
         (("--metrics", f"127.0.0.1:{'1' * 5000}"), "write ADDRESS:PORT"),

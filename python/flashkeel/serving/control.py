@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from flashkeel._core import InputError, listen_unix
 from flashkeel.parsing import parse_json
+from flashkeel.serving.bounded import Bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,8 +46,7 @@ class _Handler(socketserver.StreamRequestHandler):
             return
 
 
-class _Server(socketserver.ThreadingUnixStreamServer):
-    daemon_threads = True
+class _Server(Bounded, socketserver.UnixStreamServer):
     serving: Serving
 
     def __init__(self, path: Path) -> None:

@@ -7,11 +7,12 @@ import socket
 import threading
 from contextlib import ExitStack, contextmanager, suppress
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib import resources
 from typing import TYPE_CHECKING
 
 from flashkeel._core import InputError
+from flashkeel.serving.bounded import Bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,7 +41,8 @@ def listening(place: str, name: str) -> Iterator[Callable[[Serving], str]]:
     # Python's own refusal of such a name is a TypeError.
     place.encode()
     host, _, port = place.rpartition(":")
-    if not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 0xFFFF:
+    is_host = re.fullmatch(r"\[[^\[\]]+\]|[^\[\]:]+", host)
+    if not is_host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 0xFFFF:
         raise InputError(f"--metrics {place}: write ADDRESS:PORT, such as 127.0.0.1:9100")
     page = resources.files("flashkeel.serving").joinpath("page.html").read_bytes()
 
@@ -85,8 +87,7 @@ def listening(place: str, name: str) -> Iterator[Callable[[Serving], str]]:
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing of each request."""
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
+    class Server(Bounded, HTTPServer):
         # As in an address of --listen.
         address_family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
 

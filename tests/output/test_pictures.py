@@ -1,6 +1,7 @@
 """The other pictures of a result: whole distributions, causes, and what happens over time."""
 
 import math
+import warnings
 from itertools import pairwise
 
 import flashkeel
@@ -22,6 +23,19 @@ def test_each_is_drawn_and_says_what_it_rests_on(logged, windowed, kind, tmp_pat
     assert "synthetic workload" in figure.get_suptitle()
     figure.savefig(tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize("kind", [it for it in pictures.KINDS if it != "windows"])
+@pytest.mark.parametrize("number", [2, 6])
+def test_long_names_leave_room_for_what_is_drawn(logged, kind, number, tmp_path):
+    name = "debit-" + "x" * 188 + "-tail"
+    result = flashkeel.Result(logged.document, logged.files)
+    result.runs = [logged.runs[0].called(f"{name}{n}") for n in range(number)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure = result.plot(kind)
+        figure.savefig(tmp_path / "picture.png")
+    assert figure.axes[0].get_position().width > 0.3
 
 
 def test_a_cdf_goes_from_none_to_all_requests(small_result):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flashkeel._core import InputError
+from flashkeel.output import units
 from flashkeel.output.files import whole
 from flashkeel.output.plots import workload_kind
 from flashkeel.run import Run
@@ -70,7 +71,7 @@ def draw(runs: Sequence[Run], window: Window) -> Figure:
     all_axes = figure.subplots(len(runs), 1, squeeze=False)[:, 0]
     for axes, run, rows in zip(all_axes, runs, found, strict=True):
         _map(axes, rows)
-        axes.set_title(f"{run.name} ({workload_kind([run])})", loc="left")
+        axes.set_title(f"{units.name(run.name)} ({workload_kind([run])})", loc="left")
         axes.set_ylabel("chip, channel by channel")
     all_axes[-1].set_xlabel("time in the run (s)")
     seen = {doing for rows in found for doing in rows.by_doing}

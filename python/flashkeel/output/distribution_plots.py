@@ -100,7 +100,7 @@ def blame(result: Result, latency_class: str | None = None) -> Figure:
         seen |= large
         has_others |= others
         whose = f": {units.requests(one)}" if len(set(classes)) > 1 else ""
-        axes.set_title(f"{run.name}{whose}", fontsize="medium", loc="left")
+        axes.set_title(f"{units.name(run.name)}{whose}", fontsize="medium", loc="left")
     order = [cause for cause in CAUSE_COLOURS if cause in seen]
     order += sorted(seen.difference(order))
     legend = {units.cause(it): Patch(color=CAUSE_COLOURS.get(it, OTHER_COLOUR)) for it in order}

@@ -37,6 +37,8 @@ RUN_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9",
 _MARKERS = ("o", "s", "^", "D")
 _MOST_INSIDE = 4
 """Runs whose names have room beside their lines."""
+_LONGEST_BESIDE = 45
+"""Characters of names that have room beside each other below their lines."""
 MOST_MARKED = len(RUN_COLOURS) * len(_MARKERS)
 """Runs that :func:`mark_of_run` tells apart."""
 _FAR_APART = 10.0
@@ -201,8 +203,9 @@ def named(runs: Sequence[Run], shown: Sequence[object], counts: Sequence[str]) -
     found = []
     for index, (run, what, count) in enumerate(zip(runs, shown, counts, strict=True)):
         first = shown.index(what)
-        below = f" = {runs[first].name}" if first < index else ""
-        found.append(f"{run.name}{below} ({count})")
+        equal = [run, runs[first]] if first < index else [run]
+        words = " = ".join(units.name(it.name, len(equal)) for it in equal)
+        found.append(f"{words} ({count})")
     return found
 
 
@@ -286,7 +289,7 @@ def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
             axes.legend(
                 loc="upper center",
                 bbox_to_anchor=(0.5, -0.21),
-                ncols=2,
+                ncols=2 if max(map(len, called)) <= _LONGEST_BESIDE else 1,
                 frameon=False,
                 fontsize="small",
             )
@@ -319,7 +322,7 @@ def _causes(axes: Axes, all_runs: Sequence[Run], latency_class: str) -> None:
     axes.set_yticks(
         places,
         [
-            f"{run.name}\n{units.count(e.count)} request{'' if e.count == 1 else 's'}"
+            f"{units.name(run.name)}\n{units.count(e.count)} request{'' if e.count == 1 else 's'}"
             + ("" if e.is_as_asked else f" above {e.reached}")
             + (f", mean {units.duration(e.mean_ns)}" if as_shares else "")
             for run, e in zip(runs, found, strict=True)

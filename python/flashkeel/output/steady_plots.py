@@ -41,7 +41,7 @@ def convergence(runs: Sequence[Run], found: Sequence[Steadiness]) -> Figure:
         window = one.reached or one.last
         if window is not None:
             _window(axes, window, scale)
-        title = f"{run.name}: {_said(one)} ({workload_kind([run])})"
+        title = f"{units.name(run.name)}: {_said(one)} ({workload_kind([run])})"
         axes.set_title(title, loc="left", size="medium")
         axes.set_ylabel(_NAMES[one.variable])
         # From nought on, and as far up as Matplotlib would go without that.

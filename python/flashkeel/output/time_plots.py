@@ -71,7 +71,8 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
         line = plots.of_run(index) | {"linewidth": 0.9}
         dotted = line | {"linestyle": ":"}
         whose = f": {units.requests(one)}" if len(set(classes)) > 1 else ""
-        _line(rates, middle, table["reads"] / window_s, label=f"{run.name}{whose}", **line)
+        label = f"{units.name(run.name)}{whose}"
+        _line(rates, middle, table["reads"] / window_s, label=label, **line)
         _line(rates, middle, table["writes"] / window_s, **dotted)
         if one in TIMED:
             _line(latencies, middle, _known(table[f"{one}_mean_ns"]), **line)
@@ -170,7 +171,7 @@ def heat(result: Result, run: str | None = None, latency_class: str | None = Non
     axes.set_xlabel(f"completed at ({unit}){full}")
     figure.colorbar(cells, ax=axes, label="requests")
     which = plots.which_seed([chosen])
-    figure.suptitle(f"{result.title}: {chosen.name} ({workload_kind([chosen])}{which})")
+    figure.suptitle(f"{result.title}: {units.name(chosen.name)} ({workload_kind([chosen])}{which})")
     return figure
 
 
@@ -217,7 +218,7 @@ def windows(result: Result, run: str | None = None) -> Figure:
     axes[-1].set_xlabel("time (s)")
     axes[0].set_xlim(start_s, end_s)
     which = plots.which_seed([chosen])
-    figure.suptitle(f"{result.title}: {chosen.name} ({workload_kind([chosen])}{which})")
+    figure.suptitle(f"{result.title}: {units.name(chosen.name)} ({workload_kind([chosen])}{which})")
     return figure
 
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 MISSING = "–"
 
+_LONGEST_NAME = 40
+"""Characters of a run's name that pictures have room for."""
+
 _DURATIONS = ((3600e9, "h"), (1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 _COUNTS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -139,6 +142,15 @@ def threshold(found: Explanation) -> str:
     if found.is_as_asked:
         return words
     return f"{words}; nothing nearer to {percentiles.label(found.above)} can be told apart"
+
+
+def name(text: str, among: int = 1) -> str:
+    """Return a name as pictures have room for it: of a long one its beginning and its end.
+
+    `among` so many the room is shared.
+    """
+    room = _LONGEST_NAME // among
+    return text if len(text) <= room else f"{text[: room // 2]}…{text[1 - room // 2 :]}"
 
 
 def cause(label: str) -> str:

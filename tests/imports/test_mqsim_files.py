@@ -125,6 +125,62 @@ def test_a_trace_and_a_scenario(pair):
         read_mqsim(*files, 3)
 
 
+@pytest.mark.parametrize(
+    ("support", "latency", "said"),
+    [
+        ("ERASE", "700000ns", "CMD_Suspension_Support ERASE: here programs and erases are"),
+        ("PROGRAM", "90000ns", "CMD_Suspension_Support PROGRAM: here programs and erases are"),
+        ("PROGRAM_ERASE", "90000ns", "Suspend_Program_Time is that of erases, too"),
+        ("NONE", None, None),
+    ],
+)
+def test_suspension_takes_as_long_as_of_what_is_suspended(pair, support, latency, said):
+    times = (
+        "<Suspend_Erase_Time>700000</Suspend_Erase_Time>"
+        "<Suspend_Program_Time>90000</Suspend_Program_Time><Page_Capacity>"
+    )
+    config = CONFIG.replace("ERASE</CMD", f"{support}</CMD").replace("<Page_Capacity>", times)
+    imported = read_mqsim(*pair(SYNTHETIC, config=config))
+    assert imported.table["device"].get("suspension", {}).get("latency") == latency
+    notes = [note for note in imported.notes if "uspen" in note]
+    assert len(notes) == bool(said) and all(note.startswith(said) for note in notes)
+
+
+def test_as_much_is_written_before_as_is_occupied(pair):
+    def made(*percent, config=CONFIG):
+        flows = [
+            SYNTHETIC.replace("<Read_Perc", f"<{name}>{each}</{name}><Read_Perc")
+            for each in percent
+        ]
+        imported = read_mqsim(*pair("".join(flows), config=config))
+        noted = [note for note in imported.notes if name in note]
+        return imported.table["device"]["precondition"], noted
+
+    name = "Initial_Occupancy_Percentage"
+    assert made(75) == ({"pattern": "random", "fill": 0.75}, [])
+    assert made(0) == ({"pattern": "none"}, [])
+    assert made(100, 100) == ({"pattern": "random", "fill": 1.0}, [])
+    precondition, notes = made(50, 100)
+    assert precondition["fill"] == 0.75
+    assert notes == [
+        f"{name}: the first 0.75 of the drive is written, and not as much of each flow's part"
+    ]
+    none = CONFIG.replace("<Enabled_Preconditioning>true", "<Enabled_Preconditioning>false")
+    assert made(75, config=none) == ({"pattern": "none"}, [])
+    with pytest.raises(InputError, match="101 is more than 100 %"):
+        made(101)
+
+
+def test_a_part_of_a_trace_is_noted(pair):
+    def noted(percent):
+        field = f"<Percentage_To_Be_Executed>{percent}</Percentage_To_Be_Executed><Relay"
+        notes = read_mqsim(*pair(TRACE.replace("<Relay", field))).notes
+        return [note for note in notes if "Percentage" in note]
+
+    assert noted(100) == []
+    assert noted(50) == ["flow 1: Percentage_To_Be_Executed 50 has no equal: all is replayed"]
+
+
 def test_rates_of_either_version(pair):
     def flow(kind, field, value):
         text = SYNTHETIC.replace("QUEUE_DEPTH", kind)
@@ -174,6 +230,7 @@ def test_what_is_not_said_is_noted(pair):
         ("<Flash_Channel_Count>2<", "<Flash_Channel_Count>two<", "Flash_Channel_Count: 'two'"),
         ("<Flash_Channel_Count>2</Flash_Channel_Count>", "", "has no Flash_Channel_Count"),
         ("Ratio>0.2<", "Ratio>1.5<", "Overprovisioning_Ratio: 1.5 leaves the host no capacity"),
+        (">ERASE<", ">ALL<", "CMD_Suspension_Support ALL is not one of NONE, PROGRAM, ERASE"),
         ("MLC", "XLC", "Flash_Technology XLC is not one of SLC, MLC, TLC"),
         ("</Execution_Parameter_Set>", "", "not XML"),
         ("Execution_Parameter_Set>", "Other>", "begins with <Other>"),

@@ -23,6 +23,15 @@ _RESERVED = 4
 """Free blocks of each plane that collection begins above at least; a choice of ours."""
 _TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 _GENERATORS = ("QUEUE_DEPTH", "BANDWIDTH", "ARRIVAL_RATE")
+_SUSPEND_TIMES_NS = {"Suspend_Program_Time": 100_000, "Suspend_Erase_Time": 700_000}
+"""How long it takes to suspend, where nothing says it (src/exec/Flash_Parameter_Set.cpp)."""
+_SUSPENDED = {
+    "NONE": (),
+    "PROGRAM": ("Suspend_Program_Time",),
+    "ERASE": ("Suspend_Erase_Time",),
+    "PROGRAM_ERASE": ("Suspend_Program_Time", "Suspend_Erase_Time"),
+}
+"""The times of what each `CMD_Suspension_Support` suspends."""
 _TIME_UNITS = {"PICOSECOND": None, "NANOSECOND": "1ns", "MICROSECOND": "1us"}
 
 
@@ -97,16 +106,20 @@ def read_mqsim(config: Path, workload: Path | None, scenario: int = 1) -> Import
     chosen = list(scenarios[scenario - 1])
     # Each flow has an equal part of the logical space, as in MQSim.
     space = int(device["logical_capacity"].removesuffix("B")) // max(1, len(chosen))
-    flows, said = [], dict[str, list[str]]()
+    flows, occupied, said = [], list[float](), dict[str, list[str]]()
     for number, element in enumerate(chosen, 1):
         own: list[str] = []
-        flows.append(_flow(workload, element, space, own))
+        flow, occupancy = _flow(workload, element, space, own)
+        flows.append(flow)
+        occupied.append(occupancy)
         for note in own:
             said.setdefault(note, []).append(str(number))
     for note, numbers in said.items():
         notes.append(f"flow{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {note}")
     if not flows:
         raise InputError(f"{workload}: scenario {scenario} has no flow")
+    if device["precondition"]["pattern"] != "none":
+        _fill(device["precondition"], occupied, notes)
     if len(flows) == 1:
         table["workload"] = flows[0]
     else:
@@ -198,20 +211,44 @@ def _device(file: Path, root: ElementTree.Element, notes: list[str]) -> tuple[di
     if drive.is_true("Static_Wearleveling_Enabled"):
         threshold = max(1, drive.whole("Static_Wearleveling_Threshold", 100))
         device["wear_levelling"] = {"enabled": True, "threshold": threshold}
-    support = flash.text("CMD_Suspension_Support", "NONE").upper()
-    if support != "NONE":
-        latency = flash.whole("Suspend_Program_Time", 100_000)
-        device["suspension"] = {"latency": f"{latency}ns"}
-        if support != "PROGRAM_ERASE":
-            notes.append(
-                f"CMD_Suspension_Support {support}: here programs and erases are suspended"
-            )
+    if times := _suspend_times(flash, notes):
+        device["suspension"] = {"latency": f"{times[0]}ns"}
     notes.append("Transaction_Scheduling_Policy is taken for the scheduler priority")
     drive.text("Transaction_Scheduling_Policy", "")
     notes.append("GC_Exec_Threshold is a share of all blocks, at most a quarter of the spare ones")
     seed = drive.whole("Seed", 0)
     notes += _left_out(key for fields in (host, drive, flash) for key in fields.rest())
     return device, seed
+
+
+def _suspend_times(flash: _Fields, notes: list[str]) -> list[int]:
+    """Return the times of what can be suspended, that of programs first; none if nothing can."""
+    support = flash.text("CMD_Suspension_Support", "NONE").upper()
+    if support not in _SUSPENDED:
+        known = ", ".join(_SUSPENDED)
+        raise InputError(f"{flash.file}: CMD_Suspension_Support {support} is not one of {known}")
+    # That of what cannot be suspended says nothing.
+    every = {key: flash.whole(key, ns) for key, ns in _SUSPEND_TIMES_NS.items()}
+    times = [every[key] for key in _SUSPENDED[support]]
+    if len(times) == 1:
+        notes.append(f"CMD_Suspension_Support {support}: here programs and erases are suspended")
+    if len(set(times)) > 1:
+        notes.append("Suspend_Program_Time is that of erases, too, and Suspend_Erase_Time left out")
+    return times
+
+
+def _fill(precondition: dict[str, Any], occupied: list[float], notes: list[str]) -> None:
+    """Say how much of the drive is written before, of which each flow has an equal part."""
+    fill = sum(occupied) / len(occupied) / 100
+    if not fill:
+        precondition["pattern"] = "none"
+        return
+    precondition["fill"] = fill
+    if len(occupied) > 1 and fill < 1:
+        notes.append(
+            f"Initial_Occupancy_Percentage: the first {fill:.4g} of the drive is written, and not "
+            "as much of each flow's part"
+        )
 
 
 def _left_out(keys: Iterable[str]) -> list[str]:
@@ -249,8 +286,10 @@ def _victim(drive: _Fields, notes: list[str]) -> str:
     return _VICTIMS.get(policy, "d-choices")
 
 
-def _flow(file: Path, element: ElementTree.Element, space: int, notes: list[str]) -> dict[str, Any]:
-    """Return what one flow of a scenario asks."""
+def _flow(
+    file: Path, element: ElementTree.Element, space: int, notes: list[str]
+) -> tuple[dict[str, Any], float]:
+    """Return what one flow of a scenario asks, and the percentage of its part written before."""
     fields = _Fields(file, element)
     kinds: dict[str, Callable[[], dict[str, Any]]] = {
         "IO_Flow_Parameter_Set_Synthetic": lambda: _synthetic(fields, space, notes),
@@ -259,8 +298,11 @@ def _flow(file: Path, element: ElementTree.Element, space: int, notes: list[str]
     if element.tag not in kinds:
         raise InputError(f"{file}: <{element.tag}> is not one of {', '.join(kinds)}")
     made = kinds[element.tag]()
+    occupancy = fields.number("Initial_Occupancy_Percentage", 100)
+    if occupancy > 100:
+        raise InputError(f"{file}: Initial_Occupancy_Percentage: {occupancy:g} is more than 100 %")
     notes += _left_out(fields.rest())
-    return made
+    return made, occupancy
 
 
 def _trace(fields: _Fields, notes: list[str]) -> dict[str, Any]:
@@ -280,6 +322,8 @@ def _trace(fields: _Fields, notes: list[str]) -> dict[str, Any]:
             "Time_Unit PICOSECOND: the smallest tick here is 1ns, so that times are too long"
         )
     source["time_unit"] = _TIME_UNITS[unit] or "1ns"
+    if (executed := fields.number("Percentage_To_Be_Executed", 100)) != 100:
+        notes.append(f"Percentage_To_Be_Executed {executed:g} has no equal: all is replayed")
     relays = fields.whole("Relay_Count", 1)
     if relays > 1:
         source["repeat"] = relays

@@ -21,7 +21,7 @@ COUNTS = {
     "admitted_bytes", "aligned", "asked", "bad_lines", "beyond", "broken_windows",
     "buffered_pages_read",
     "bytes_read", "bytes_written", "changes", "changes_held", "changes_held_for_windows",
-    "checked_pages", "clean_pages_evicted", "clipped", "coalesced_pages",
+    "changes_refused", "checked_pages", "clean_pages_evicted", "clipped", "coalesced_pages",
     "collections_out_of_turn", "critical_bytes", "delivered", "demoted_bytes",
     "deterministic_ns", "deterministic_windows",
     "direct_writes", "dirty_regions", "drained_bytes", "erases", "failed_writebacks",

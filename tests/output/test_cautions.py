@@ -66,6 +66,40 @@ def test_pages_that_a_tier_cannot_write_back_are_told():
     run.data["stack"]["tiers"]["0"]["failed_writebacks"] = 1200
     (words,) = [words for words in cautions.of([run]) if "write back" in words]
     assert words.startswith("run: tier 0 could not write back pages, 1,200 times"), words
+    assert ("refused writes", words.partition(": ")[2]) in [
+        (it.kind, it.text) for it in warnings.found([run])
+    ]
+
+
+def test_copies_that_take_no_writes_are_told():
+    drive = {
+        "geometry": {
+            "channels": 1,
+            "chips_per_channel": 2,
+            "planes_per_chip": 1,
+            "blocks_per_plane": 24,
+            "pages_per_block": 8,
+        },
+        "logical_capacity": "2MiB",
+        "map_cache": "all",
+        "gc": {"start_below": 4, "stop_above": 6, "concurrent_victims": 2},
+        "precondition": {"pattern": "none"},
+    }
+    worn = {
+        "wear": {"policy": "rated", "rated_cycles": 2},
+        "retirement": "read-only",
+    }
+    document = SMALL.partition("[device]")[0] + WORKLOAD.replace("200", "20_000")
+    experiment = flashkeel.Experiment(document, "small")
+
+    def said(second):
+        mirror = {"devices": [{"ssd": drive}, {"ssd": {**drive, **second}}]}
+        (run,) = experiment.set("stack.devices", [{"mirror": mirror}]).run().runs
+        return [words for words in cautions.of([run]) if "mirror" in words]
+
+    assert said({}) == []
+    (words,) = said(worn)
+    assert words.startswith("run: copies of mirror 0 refused writes, "), words
 
 
 def test_a_few_requests_end_early_by_chance():

@@ -159,6 +159,13 @@ fn notes_of_parts(report: &Map<String, Value>) -> Vec<String> {
              the footprint: capacity = \"5%\""
         )
     }));
+    let windoweds = report.get("windoweds").and_then(Value::as_object).into_iter().flatten();
+    notes.extend(windoweds.filter(|(_, it)| count(it, "windows_begun") == 0).map(|(number, _)| {
+        format!(
+            "no deterministic window of the windowed device {number} began: a mirror with windows, or a \
+             coordinator, has to command them, and changes have to end for them"
+        )
+    }));
     let coordinators = report.get("coordinators").and_then(Value::as_object).into_iter().flatten();
     notes.extend(coordinators.filter(|(_, it)| is_ended_mostly_by_device(it)).map(|(number, _)| {
         format!(

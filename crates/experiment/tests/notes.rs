@@ -73,3 +73,21 @@ fn windows_that_were_broken_and_blocks_that_are_worn_out_are_said() {
     assert_eq!(noted(&wears(2), 0.0), ["blocks of SSD 0 have worn by more cycles than are rated, see wear"]);
     assert_eq!(noted(&wears(100_000), 0.0), Vec::<String>::new());
 }
+
+/// Once such a device was one without windows, and nothing said so.
+#[test]
+fn windows_that_nobody_commands_are_said() {
+    let noted = |share: &str| {
+        let small = DEVICE.replace("[device]", "[stack.devices.coordinator.device.windowed.device.ssd]");
+        let alone = small.replace(".coordinator.device", "");
+        let (device, share) = match share {
+            "" => (alone, String::new()),
+            _ => (small, format!("[stack.devices.coordinator.share]\n{share}\n")),
+        };
+        notes(&format!("[[stack.devices]]\n{device}{share}{WORKLOAD}"))
+    };
+    let [note] = &noted("")[..] else { panic!("one note: {:?}", noted("")) };
+    assert!(note.starts_with("no deterministic window of the windowed device 0 began: "), "{note}");
+    let of_it = |note: &String| note.contains("windowed");
+    assert!(!noted("count = 100\nwindow = \"1ms\"\nrest = \"1ms\"").iter().any(of_it));
+}

@@ -41,7 +41,7 @@ def of(runs: Sequence[Run]) -> Iterator[str]:
     """Give a sentence for each caution of each run, or of all that it is the same for."""
     begun: dict[str, list[str]] = {}
     for run in runs:
-        for text in (*failed(run), *not_written_back(run), *few(run)):
+        for text in (*failed(run), *not_written_back(run), *not_on_all_copies(run), *few(run)):
             yield f"{run.name}: {text}"
         found = (
             *overloaded(run),
@@ -87,6 +87,17 @@ def not_written_back(run: Run) -> Iterator[str]:
             yield (
                 f"tier {name} could not write back pages, {count:,} times: its lower device "
                 "refused them, and they are in the upper one alone"
+            )
+
+
+def not_on_all_copies(run: Run) -> Iterator[str]:
+    """Give a sentence for each mirror of which a copy took no writes any more."""
+    for name, mirror in run.data.get("stack", {}).get("mirrors", {}).items():
+        # Earlier results do not count them.
+        if count := mirror.get("changes_refused", 0):
+            yield (
+                f"copies of mirror {name} refused writes, {count:,} times, being full or read-only: "
+                "what these wrote is on fewer copies"
             )
 
 

@@ -41,6 +41,11 @@ impl Control {
         matches!(self.phase, Phase::Deterministic(_))
     }
 
+    /// Whether it would not have ended the window by now.
+    pub fn goes_on(&self, now: Time) -> bool {
+        matches!(self.phase, Phase::Deterministic(until) if now < until)
+    }
+
     /// Whether reads wait until the device is at background work again.
     pub fn is_draining(&self) -> bool {
         self.phase == Phase::Draining

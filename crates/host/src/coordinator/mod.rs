@@ -138,7 +138,10 @@ impl CoordinationConfig {
                 ("minimum", self.has_minimum()),
                 ("top_ups", self.top_ups),
                 ("rest", self.rest.is_some()),
-                ("demand", self.demand.policy().foresees()),
+                ("demand", self.demand != DemandConfig::default()),
+                ("allocation", self.allocation != CountAllocationConfig::default()),
+                ("message_delay", self.message_delay != message_delay()),
+                ("bounds", self.bounds != bounds()),
             ];
             if let Some((key, _)) = idle.iter().find(|(_, is_given)| *is_given) {
                 return Err(format!("{key} is given, but without count nobody is held to anything"));
@@ -180,7 +183,13 @@ impl CoordinationConfig {
     }
 
     /// Whether some class has a minimum.
-    pub fn has_minimum(&self) -> bool {
+    fn has_minimum(&self) -> bool {
         self.minimum.each().iter().any(|each| each.2.is_some())
+    }
+
+    /// Whether that of some class is a read at least.
+    pub fn lets_some_in(&self) -> bool {
+        let count = self.count.unwrap_or(0) as f64;
+        self.minimum.each().iter().any(|each| each.2.is_some_and(|share| share * count >= 1.0))
     }
 }

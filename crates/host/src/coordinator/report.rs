@@ -13,7 +13,7 @@ pub struct CoordinatorReport {
     pub windows: u64,
     /// Those that ended because all counts were used.
     pub used_up: u64,
-    /// Those others that the device ended by itself.
+    /// Those others that the device ended by itself, before their time.
     pub forced: u64,
     /// Messages between hosts and coordinator.
     pub messages: u64,

@@ -49,8 +49,6 @@ pub struct Coordinator {
     since: Option<Time>,
     /// Until when reads were taken into it, if no more are.
     closed: Option<Time>,
-    /// Whether that is because its counts are used up.
-    is_used_up: bool,
     /// How long one is expected to last.
     length: Span,
     /// When hosts hear what they are given in it, if they have not.
@@ -107,7 +105,6 @@ impl Coordinator {
             control: (windows == Windows::Commanded).then(|| Control::new(window, rest)),
             since: None,
             closed: None,
-            is_used_up: false,
             length: window,
             answer_due: None,
             unanswered: VecDeque::new(),
@@ -210,7 +207,7 @@ impl Coordinator {
     /// A deterministic window has begun.
     fn begin(&mut self, now: Time, outbox: &mut Outbox) {
         self.end(now, outbox);
-        (self.since, self.is_used_up) = (Some(now), false);
+        self.since = Some(now);
         self.tails.begin();
         self.tally.began();
         self.counts.begin();
@@ -291,8 +288,7 @@ impl Coordinator {
     fn wind_up(&mut self, now: Time, outbox: &mut Outbox) {
         let Some(control) = &mut self.control else { return };
         if control.is_deterministic() && self.answer_due.is_none() && self.asking.is_empty() {
-            self.is_used_up = self.counts.are_used_up(self.top_ups);
-            if self.is_used_up {
+            if self.counts.are_used_up(self.top_ups) {
                 self.tally.used_up();
                 control.drain();
             }
@@ -440,9 +436,9 @@ impl Stage for Coordinator {
                 self.begin(now, outbox);
             }
             Event::WindowEnded(..) if is_own => {
-                // One that was given up before it began was none, and one whose counts were
-                // used up was about to end.
-                if self.since.is_some() && !self.is_used_up {
+                // One that was given up before it began was none, and one whose time or counts
+                // were used up was about to end.
+                if self.control.as_ref().is_some_and(|control| control.goes_on(now)) {
                     self.tally.forced();
                 }
                 if let Some(control) = &mut self.control {

@@ -55,12 +55,12 @@ impl CoordinatorConfig {
     /// Refuses windows that are over before hosts hear of them.
     fn hears_in_time(&self, window: Span) -> Result<(), String> {
         let delay = self.share.message_delay;
-        if window > Span(delay.0.saturating_mul(2)) || self.share.has_minimum() {
+        if window > Span(delay.0.saturating_mul(2)) || self.share.lets_some_in() {
             return Ok(());
         }
         Err(format!(
             "share.message_delay is {delay}, so that a window of {window} is over when its hosts hear what they \
-             were given, and without a minimum none reads in it"
+             were given, and without a minimum of a read at least none reads in it"
         ))
     }
 }

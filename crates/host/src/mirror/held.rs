@@ -14,7 +14,7 @@ pub(super) struct Held {
     pub part: RequestId,
     pub request: Request,
     pub destination: Destination,
-    /// The changes that a flush is behind have smaller numbers.
+    /// The changes that a flush is behind have smaller numbers and have been acknowledged.
     pub behind: RequestId,
     /// Since when it waits for nothing but a window.
     pub window_since: Option<Time>,
@@ -115,7 +115,8 @@ impl Waiting {
         }
     }
 
-    /// `oldest` is the oldest change on its way: flushes that are behind none may go.
+    /// `oldest` is the oldest change that was acknowledged and is on its way: flushes that are behind none
+    /// may go.
     pub fn wake_flushes(&mut self, oldest: Option<RequestId>) {
         let end = (oldest.unwrap_or(RequestId(u64::MAX)), u64::MAX);
         self.woken.extend(self.flushes.range(..=end).map(|&(_, number)| number));

@@ -1,6 +1,8 @@
 //! What the copies are asked.
 
-use flashkeel_engine::{Payload, RequestId, Time};
+use std::ops::Range;
+
+use flashkeel_engine::{LOGICAL_PAGE_SECTORS, Lba, Operation, Payload, Request, RequestId, Time};
 
 use super::read::Ended;
 
@@ -35,4 +37,10 @@ pub(super) enum Work {
     Restore(u32),
     /// The same: no copy takes it, but some may have it.
     Compare(u32),
+}
+
+/// A request of the mirror's own for pages of what has copies.
+pub(super) fn of_pages(operation: Operation, pages: Range<usize>) -> Request {
+    let lba = Lba(pages.start as u64 * LOGICAL_PAGE_SECTORS);
+    Request::new(RequestId(0), operation, lba, (pages.len() as u64 * LOGICAL_PAGE_SECTORS) as u32)
 }

@@ -19,12 +19,16 @@ pub struct MirrorReport {
     pub changes: u64,
     /// Those that had to wait for another change of the same pages.
     pub changes_held: u64,
+    /// Times that a copy took none, being full or read-only by then: it lacks what they wrote until
+    /// it takes writes again.
+    pub changes_refused: u64,
     /// Those that had to wait because a deterministic window could take no more.
     pub changes_held_for_windows: u64,
     /// Deterministic windows that copies have begun; those that were on at the reset are some
     /// of them.
     pub windows_begun: u64,
-    /// Those that ended without a command.
+    /// Those that ended without a command; such as were given up before they had begun are not
+    /// among them.
     pub windows_ended_early: u64,
     /// How often, after the first, no copy was in a deterministic window.
     pub none_deterministic: u64,

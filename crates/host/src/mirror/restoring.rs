@@ -2,12 +2,11 @@
 //! copies again before anything else is served.
 
 use flashkeel_engine::{
-    Arena, LOGICAL_PAGE_SECTORS, Lba, Operation, Outbox, PageBytes, Payload, Request, RequestId, Status,
-    Time, Wake,
+    Arena, LOGICAL_PAGE_SECTORS, Operation, Outbox, PageBytes, Payload, Request, Span, Status, Time, Wake,
 };
 
 use super::each;
-use super::pieces::{Piece, Work};
+use super::pieces::{Piece, Work, of_pages};
 use super::stage::Mirror;
 
 /// Pages that are written at once.
@@ -45,6 +44,19 @@ impl Restoring {
 
     pub fn hold(&mut self, now: Time, request: &Request) {
         self.held.push((now, *request));
+    }
+
+    /// Power is cut: it begins anew with what not all copies are known to have; returns the requests
+    /// that wait.
+    pub fn cut_power(&mut self, now: Time, data: &mut Arena) -> Vec<(Time, Request)> {
+        for Flying { page, payload, .. } in self.flying.drain(..) {
+            let bytes = data.read(payload, LOGICAL_PAGE_SECTORS as u32).expect("a buffer");
+            self.pages.push((page, Box::new(bytes.try_into().expect("a page"))));
+            data.give_back(payload);
+        }
+        // Nothing can be written at the instant at which the power is off.
+        self.begins = Some(now + Span(1));
+        std::mem::take(&mut self.held)
     }
 
     /// From when it has begun on the copies say when it goes on.
@@ -141,6 +153,5 @@ impl Mirror {
 }
 
 fn of_page(operation: Operation, page: u32) -> Request {
-    let lba = Lba(u64::from(page) * LOGICAL_PAGE_SECTORS);
-    Request::new(RequestId(0), operation, lba, LOGICAL_PAGE_SECTORS as u32)
+    of_pages(operation, page as usize..page as usize + 1)
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agreement::Agreement;
 use super::each;
-use super::pieces::Work;
+use super::pieces::{Work, of_pages};
 use super::restoring::Restoring;
 use super::stage::Mirror;
 use super::windowing::SHORTEST_RETRY;
@@ -97,9 +97,7 @@ impl Job {
     }
 
     fn request(&self, operation: Operation) -> Request {
-        let lba = Lba(self.first as u64 * LOGICAL_PAGE_SECTORS);
-        let sectors = (self.pages as u64 * LOGICAL_PAGE_SECTORS) as u32;
-        Request { payload: self.payload, ..Request::new(RequestId(0), operation, lba, sectors) }
+        Request { payload: self.payload, ..of_pages(operation, self.range()) }
     }
 }
 
@@ -190,8 +188,9 @@ impl Mirror {
         let time = rate.time_for(bytes);
         let (present, valid) = (self.agreement.present(), self.agreement.valid(range.start));
         let is_hurried = std::mem::take(&mut self.resync.is_hurried);
-        if !is_hurried && self.windowing.holds(now, present, present & !valid, bytes) {
-            // It waits as a write of the host's does.
+        // It waits as a write of the host's does.
+        let write = of_pages(Operation::Write, range.clone());
+        if !is_hurried && self.windowing.holds(now, present, present & !valid, &write) {
             self.resync.next = now + time.max(SHORTEST_RETRY);
             return;
         }

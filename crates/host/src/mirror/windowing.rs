@@ -54,14 +54,25 @@ impl Room {
 #[derive(Clone, Copy, Debug, Default)]
 struct Rooms {
     writes: Room,
-    /// For writes of more bytes, where the device counts them apart from others.
+    /// For writes of more bytes, where the device counts them apart from others. Such a device
+    /// holds the others back, and trims and the like as well.
     large: Room,
     large_above: Option<u64>,
 }
 
 impl Rooms {
-    fn of(&mut self, bytes: u64) -> &mut Room {
-        if self.large_above.is_some_and(|above| bytes > above) { &mut self.large } else { &mut self.writes }
+    /// The pages that a request takes, and of what; `None` where it is not counted.
+    fn taken(&mut self, request: &Request) -> Option<(u64, &mut Room)> {
+        let bytes = request.bytes();
+        match (request.operation, self.large_above) {
+            (Operation::Write, Some(above)) if bytes > above => {
+                Some((bytes / LOGICAL_PAGE_BYTES, &mut self.large))
+            }
+            (Operation::Write, _) => Some((bytes / LOGICAL_PAGE_BYTES, &mut self.writes)),
+            // Each counts as a page, however long it is.
+            (operation, Some(_)) if operation.is_change() => Some((1, &mut self.writes)),
+            _ => None,
+        }
     }
 }
 
@@ -126,34 +137,41 @@ impl Windowing {
         self.copies_in(|phase| matches!(phase, Phase::Deterministic(_)))
     }
 
+    /// Copies in deterministic windows, be they about to end or not, a bit each.
+    fn in_windows(&self) -> u8 {
+        self.copies_in(|phase| matches!(phase, Phase::Deterministic(_) | Phase::Draining(..)))
+    }
+
     fn copies_in(&self, is_in: impl Fn(Phase) -> bool) -> u8 {
         (0..MOST).filter(|&copy| is_in(self.phases[copy])).fold(0, |copies, copy| copies | 1 << copy)
     }
 
-    /// Whether a write of so many bytes to these copies has to wait until another copy has
+    /// Whether any of these copies counts such a request in its windows.
+    pub fn counts(&self, copies: u8, request: &Request) -> bool {
+        let counts = |copy: usize| ({ self.rooms[copy] }).taken(request).is_some();
+        self.commands() && each(copies).any(counts)
+    }
+
+    /// Whether a change of these copies has to wait until another copy has
     /// begun a window. One that is larger than a whole window takes does not, and none waits
     /// for ever for a copy that cannot begin, or where only one is `present`.
-    pub fn holds(&self, now: Time, present: u8, copies: u8, bytes: u64) -> bool {
+    pub fn holds(&self, now: Time, present: u8, copies: u8, request: &Request) -> bool {
         let is_alone = present.count_ones() == 1;
         if is_alone || self.refused_since.is_some_and(|since| since + PATIENCE <= now) {
             return false;
         }
-        let is_bound = |phase| matches!(phase, Phase::Deterministic(_) | Phase::Draining(..));
-        self.turns.is_some()
-            && each(copies & self.copies_in(is_bound)).any(|copy| {
-                let mut rooms = self.rooms[copy];
-                rooms.of(bytes).lacks(bytes / LOGICAL_PAGE_BYTES)
-            })
+        each(copies & self.in_windows()).any(|copy| {
+            let mut rooms = self.rooms[copy];
+            rooms.taken(request).is_some_and(|(pages, room)| room.lacks(pages))
+        })
     }
 
     /// A copy is given a request.
     #[inline]
     pub fn given(&mut self, copy: usize, request: &Request) {
         self.reads[copy] += u32::from(request.operation == Operation::Read);
-        if request.operation == Operation::Write
-            && let Some(left) = &mut self.rooms[copy].of(request.bytes()).left
-        {
-            *left = left.saturating_sub(request.bytes() / LOGICAL_PAGE_BYTES);
+        if let Some((pages, Room { left: Some(left), .. })) = self.rooms[copy].taken(request) {
+            *left = left.saturating_sub(pages);
         }
     }
 
@@ -262,6 +280,10 @@ impl Windowing {
         if said.iter().any(|(_, window)| *window == Window::NonDeterministic) {
             self.due = now + rest;
         }
+        if let Some(until) = self.refused_since.map(|since| since + PATIENCE).filter(|&until| until > now) {
+            // What was held for one that refuses goes on.
+            self.due = self.due.min(until);
+        }
         said
     }
 }
@@ -284,10 +306,8 @@ impl Mirror {
 
     /// Windows that are on count from now on, as does a time in which none is.
     pub(super) fn count_windows_from(&mut self, now: Time) {
-        let windowing = &mut self.windowing;
-        let is_on = |phase| matches!(phase, Phase::Deterministic(_) | Phase::Draining(..));
-        self.report.windows_begun = u64::from(windowing.copies_in(is_on).count_ones());
-        if let Some(since) = &mut windowing.none_since {
+        self.report.windows_begun = u64::from(self.windowing.in_windows().count_ones());
+        if let Some(since) = &mut self.windowing.none_since {
             *since = now;
             self.report.none_deterministic = 1;
         }
@@ -295,7 +315,7 @@ impl Mirror {
 
     /// Counts the times in which no copy is in a deterministic window.
     fn note_windows(&mut self, now: Time) {
-        let has_some = self.windowing.deterministic() & self.agreement.present() != 0;
+        let has_some = self.windowing.in_windows() & self.agreement.present() != 0;
         self.windowing.has_begun |= has_some;
         match self.windowing.none_since {
             None if !has_some && self.windowing.has_begun => {
@@ -333,7 +353,7 @@ impl Mirror {
             (&Command::State, Ok(Answer::State(readings))) => {
                 for copy in each(self.homes.on(device)) {
                     let set = self.homes.of(copy).set;
-                    if !matches!(self.windowing.phases[copy], Phase::Deterministic(_) | Phase::Draining(..)) {
+                    if self.windowing.in_windows() >> copy & 1 == 0 {
                         continue;
                     }
                     let reading = |name: &str| {
@@ -341,8 +361,12 @@ impl Mirror {
                         readings.iter().find(|(other, _)| *other == name).map(|&(_, value)| value)
                     };
                     let pages = |name| Some(reading(name)? * self.windowing.pages_each[device]);
+                    let of_bytes = |name| Some(reading(name)? / LOGICAL_PAGE_BYTES);
+                    // What it holds back is told in bytes, too, where its pages are larger than ours.
+                    let left = of_bytes("held_estimate_bytes").or_else(|| pages("writes_estimate"));
+                    let promised = of_bytes("held_typical_bytes").or_else(|| pages("writes_typical"));
                     self.windowing.rooms[copy] = Rooms {
-                        writes: Room { left: pages("writes_estimate"), promised: pages("writes_typical") },
+                        writes: Room { left, promised },
                         large: Room { left: reading("direct_estimate"), promised: reading("direct_typical") },
                         large_above: reading("direct_above_bytes"),
                     };
@@ -374,7 +398,8 @@ impl Mirror {
             }
             Event::WindowEnded(set, _) => {
                 let Some(copy) = self.homes.at(device, set) else { return true };
-                self.report.windows_ended_early += 1;
+                // One that was given up before it began was none.
+                self.report.windows_ended_early += u64::from(self.windowing.in_windows() >> copy & 1);
                 self.windowing.phases[copy] = Phase::Resting(now);
                 self.windowing.rooms[copy].writes.left = None;
                 self.windowing.rooms[copy].large.left = None;

@@ -4,13 +4,12 @@
 use std::ops::Range;
 
 use flashkeel_engine::{
-    Arena, Cause, Completion, LOGICAL_PAGE_SECTORS, Lba, Ledger, Operation, Outbox, Payload, Request,
-    RequestId, Span, Status, Time,
+    Arena, Cause, Completion, Ledger, Operation, Outbox, Payload, Request, RequestId, Span, Status, Time,
 };
 
 use super::each;
 use super::held::Held;
-use super::pieces::Work;
+use super::pieces::{Work, of_pages};
 use super::stage::{Destination, Mirror, behind_other};
 
 /// A part of a change, until it has ended on every copy.
@@ -46,13 +45,13 @@ impl Mirror {
         outbox: &mut Outbox,
     ) {
         // What was acknowledged by one copy may be on its way to another: a flush is for
-        // that too.
+        // that too. It is for nothing that has not been acknowledged.
         let is_behind = match request.operation {
-            Operation::Flush => self.changes.len() > 0,
+            Operation::Flush => self.changes.oldest_lagging().is_some(),
             _ => self.held.is_ahead(&destination),
         };
         if is_behind || self.agreement.is_locked(destination.pages()) {
-            self.report.changes_held += 1;
+            self.report.changes_held += u64::from(request.operation != Operation::Flush);
             self.held.push(Held::new(now, part, request, destination, self.changes.next_id()));
             return;
         }
@@ -65,7 +64,7 @@ impl Mirror {
         self.send(now, part, request, destination, (Span::ZERO, Span::ZERO), data, outbox);
     }
 
-    /// Whether a write has to wait for a window, or behind others that do: it takes no
+    /// Whether a change has to wait for a window, or behind others that do: it takes no
     /// room that they wait for.
     fn waits_for_window(
         &self,
@@ -74,12 +73,10 @@ impl Mirror {
         destination: &Destination,
         others_wait: bool,
     ) -> bool {
-        if request.operation != Operation::Write {
-            return false;
-        }
         let present = self.agreement.present();
         let copies = if destination.single != 0 { destination.single } else { present };
-        others_wait || self.windowing.holds(now, present, copies, request.bytes())
+        self.windowing.counts(copies, request)
+            && (others_wait || self.windowing.holds(now, present, copies, request))
     }
 
     #[expect(clippy::too_many_arguments, reason = "the request, where it lies, and who serves it")]
@@ -149,6 +146,8 @@ impl Mirror {
             self.agreement.done(pages.clone(), copy);
         } else {
             change.failed |= 1 << copy;
+            let is_refused = matches!(completion.status, Status::ReadOnly | Status::NoSpace);
+            self.report.changes_refused += u64::from(is_refused);
             // What became of it is for those to say that are still there.
             if completion.status != Status::Gone {
                 change.status = change.status.max(completion.status);
@@ -164,6 +163,9 @@ impl Mirror {
         let is_enough = done.count_ones() >= needed && self.agreement.is_led_by(pages.clone(), done, failed);
         if !is_over && (outstanding == 0 || is_enough) {
             change.is_over = true;
+            if outstanding != 0 {
+                self.changes.lags(id);
+            }
             if done != 0 {
                 self.agreement.behind(pages.clone(), sent & !done);
             } else if status != Status::ReadOnly || void != 0 {
@@ -226,9 +228,7 @@ impl Mirror {
 
     /// A copy gets again what all have got, if that is wanted.
     fn spread(&mut self, now: Time, pages: Range<usize>, present: u8, data: &mut Arena, outbox: &mut Outbox) {
-        let lba = Lba(pages.start as u64 * LOGICAL_PAGE_SECTORS);
-        let sectors = (pages.len() as u64 * LOGICAL_PAGE_SECTORS) as u32;
-        let write = Request::new(RequestId(0), Operation::Write, lba, sectors);
+        let write = of_pages(Operation::Write, pages.clone());
         if let Some((copy, count)) = self.reader.again(&write, present) {
             let end = pages.end.min(pages.start + count as usize);
             self.write_again(now, copy, pages.start..end, data, outbox);
@@ -237,7 +237,7 @@ impl Mirror {
 
     /// Lets what is held go, in order, as far as it may.
     pub(super) fn release(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
-        self.held.wake_flushes(self.changes.oldest());
+        self.held.wake_flushes(self.changes.oldest_lagging());
         // Writes that wait for a window are looked through in turn with the others, up to
         // the first that has to wait on.
         let (mut next, mut next_for_window) = (0, Some(0));
@@ -276,7 +276,7 @@ impl Mirror {
         let is_in_doubt = held.is_read() && self.agreement.is_in_doubt(pages.clone());
         let is_behind = match held.request.operation {
             Operation::Read => is_in_doubt,
-            Operation::Flush => self.changes.oldest().is_some_and(|oldest| oldest < held.behind),
+            Operation::Flush => self.changes.oldest_lagging().is_some_and(|oldest| oldest < held.behind),
             _ => self.held.is_behind_change(number, held),
         };
         if is_behind || self.agreement.is_locked(pages) {

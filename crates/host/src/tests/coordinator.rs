@@ -62,6 +62,17 @@ fn a_window_ends_for_one_reason() {
     assert_eq!((report.windows, report.used_up, report.forced), (1, 1, 0));
 }
 
+/// A device whose windows last as long as the coordinator's ends them at the same time.
+#[test]
+fn a_device_that_ends_a_window_in_time_has_not_forced_it() {
+    let (mut coordinator, mut outbox) = asked();
+    tell(&mut coordinator, us(0), Event::WindowBegan(0), &mut outbox);
+    let read = request(0, 0, Operation::Read, 0, 1);
+    let _ = coordinator.submit(us(399), &read, &mut Arena::new(), &mut outbox);
+    tell(&mut coordinator, us(400), Event::WindowEnded(0, WindowEnd::TimeExceeded), &mut outbox);
+    assert_eq!((coordinator.report().windows, coordinator.report().forced), (1, 0));
+}
+
 /// Counts are used up in a quarter of a window, and the last read of it ends a half later.
 #[test]
 fn what_comes_while_a_window_drains_is_no_part_of_what_it_measures() {

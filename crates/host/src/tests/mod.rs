@@ -8,6 +8,7 @@ mod drive;
 mod hints;
 mod holds;
 mod mirror;
+mod mirror_windows;
 mod network;
 mod oracle;
 mod passing;

@@ -21,9 +21,16 @@ const NON_DETERMINISTIC: Command = Command::Window(0, Window::NonDeterministic);
 
 /// Serves any number of requests at once, each in the same time, and notes what it got.
 #[derive(Clone, Default)]
-struct Device {
+pub(super) struct Device {
     inside: Vec<(Time, Request)>,
     got: Vec<(Time, u64)>,
+}
+
+impl Device {
+    /// When it got each request.
+    pub fn begun(&self) -> impl Iterator<Item = Time> {
+        self.got.iter().map(|&(time, _)| time)
+    }
 }
 
 impl Leaf for Device {

@@ -291,6 +291,8 @@ impl Windowed {
             ("set0_status", Some(if is_deterministic { 1 } else { 2 })),
             ("set0_writes_typical", Some(held.0 / unit)),
             ("set0_writes_estimate", Some((held.0 - self.held_bytes) / unit)),
+            ("set0_held_typical_bytes", Some(held.0)),
+            ("set0_held_estimate_bytes", Some(held.0 - self.held_bytes)),
             ("set0_direct_above_bytes", Some(direct_above.0)),
             ("set0_direct_typical", writes),
             ("set0_direct_estimate", if is_deterministic { self.writes_left } else { writes }),

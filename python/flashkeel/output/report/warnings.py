@@ -48,6 +48,8 @@ def _of(run: Run) -> Iterator[Warning]:
         yield Warning("warm-up", run.name, text)
     for text in cautions.failed(run):
         yield Warning("failed requests", run.name, text)
+    for text in (*cautions.not_written_back(run), *cautions.not_on_all_copies(run)):
+        yield Warning("refused writes", run.name, text)
     for text in cautions.waiting(run):
         yield Warning("waiting", run.name, text)
     for text in (*cautions.beginning(run), *cautions.of_the_first_state(run)):

@@ -14,7 +14,8 @@ flashkeel_config::axis! {
         /// After a time that is set.
         Fixed(Fixed) in fixed = "fixed",
         /// After a percentile of the latencies of late that is moved so that the share of
-        /// reads that are asked twice is what it is set to.
+        /// reads that are asked twice is at most what it is set to, and near it where
+        /// latencies differ.
         Percentile(Percentile) in percentile = "percentile",
     }
 }

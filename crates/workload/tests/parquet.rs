@@ -65,6 +65,25 @@ fn columns_stand_in_any_order_and_have_other_widths() {
     assert_eq!(devices.iter().map(|device| &*device.name).collect::<Vec<_>>(), ["sda", "sdb"]);
 }
 
+/// Once it had to be text, which nobody makes of it.
+#[test]
+fn whether_a_request_writes_is_a_flag_or_a_number() {
+    let cells = [
+        ("BOOLEAN", Cells::Flags(&[false, true])),
+        ("INT32", Cells::Narrow(&[0, 1])),
+        ("INT64", Cells::Whole(&[0, 1])),
+    ];
+    for (kind, is_write) in cells {
+        let columns = format!("{NUMBERS} REQUIRED {kind} is_write;");
+        let cells = [Cells::Whole(&[0, 5]), Cells::Whole(&[0, 4096]), Cells::Whole(&[512, 512]), is_write];
+        let path = table(&columns, &[&cells]);
+        assert_eq!(replay(unaligned(path)).unwrap().0, [read(0, 0, 1), write(5, 8, 1)], "{kind}");
+    }
+    let cells = [Cells::Whole(&[1]), Cells::Whole(&[0]), Cells::Whole(&[512]), Cells::Whole(&[2])];
+    let message = refusal(Trace::new(table(&format!("{NUMBERS} REQUIRED INT64 is_write;"), &[&cells])));
+    assert!(message.starts_with("t.parquet: row 1: column is_write: "), "{message}");
+}
+
 #[test]
 fn what_is_wrong_names_the_row_and_the_column() {
     let whole = |values: &'static [i64]| Cells::Whole(values);
@@ -75,9 +94,9 @@ fn what_is_wrong_names_the_row_and_the_column() {
         ("REQUIRED INT64 when;".into(), vec![whole(&[1])], "has no column time_ns; a trace has time_ns,"),
         ("REQUIRED INT64 time;".into(), vec![whole(&[1])], "has no column operation; a trace has time_ns,"),
         (
-            format!("REQUIRED DOUBLE length; {NUMBERS} REQUIRED INT64 operation;"),
+            format!("REQUIRED DOUBLE length; {NUMBERS} REQUIRED FLOAT operation;"),
             vec![],
-            "column operation holds INT64; it has to hold text",
+            "column operation holds FLOAT; it has to hold text, or 0 and 1 or false and true",
         ),
         (format!("{NUMBERS} REPEATED BYTE_ARRAY operation (UTF8);"), vec![], "column operation is nested"),
         (

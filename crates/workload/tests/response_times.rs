@@ -86,3 +86,28 @@ fn merged_traces_keep_them_if_all_have_them() {
     let expected = "response times of 6 requests are left out: not all of the traces have them";
     assert!(written.notes.iter().any(|note| note == expected), "{:?}", written.notes);
 }
+
+/// Once text that is no response time ended in a panic, and one that is missing became 0, which was taken for
+/// what the request took.
+#[test]
+fn a_response_time_that_is_missing_stays_so() {
+    for (at, wrong) in ["", "abc", "-5", "99999999999999999999"].into_iter().enumerate() {
+        let text = format!("time_ns,op,offset,bytes,latency_ns\n0,R,0,4096,5000\n1000,R,4096,4096,{wrong}\n");
+        let trace = Trace::new(file("gap.csv", &text));
+        for format in ["columns", "parquet", "msr"] {
+            let out = trace.path.with_file_name(format!("{at}.{format}"));
+            let written = to(&trace, format, &out);
+            assert_eq!((written.requests, written.response_times), (2, 1), "{wrong:?} {format}");
+            let [note] = &written.notes[..] else { panic!("one note: {:?}", written.notes) };
+            assert!(note.starts_with("1 reads and writes have no response time"), "{note}");
+            if format != "msr" {
+                let log = read_latencies(&out, &LatencyLogOptions::default(), &mut go_on);
+                assert!(log.is_err(), "{format} says that it took no time");
+                let again = to(&Trace::new(&out), "columns", &out.with_extension("again"));
+                assert_eq!((again.requests, again.response_times), (2, 1), "{format}");
+            }
+        }
+        let text = std::fs::read_to_string(trace.path.with_file_name(format!("{at}.columns"))).unwrap();
+        assert!(text.ends_with("1000,R,4096,4096,\n"), "{text}");
+    }
+}

@@ -6,6 +6,8 @@ use super::Served;
 
 /// Fewer requests may be at such times by chance.
 const LEAST: usize = 100;
+/// A clock that counts in no more tells of no device that it took no time.
+const FINE_NS: u64 = 1_000;
 
 /// What a result must show of how finely a log's times are told.
 pub(super) fn notes(requests: &[Served]) -> Vec<String> {
@@ -14,6 +16,7 @@ pub(super) fn notes(requests: &[Served]) -> Vec<String> {
         return Vec::new();
     }
     let latency_step = decimal(latencies.iter().copied().fold(0, gcd));
+    let unmeasured = latencies.iter().filter(|ns| **ns == 0).count();
     let is_varied = latencies.iter().any(|ns| *ns != latencies[0]);
     let middle = latencies.len() / 2;
     let (_, &mut median, _) = latencies.select_nth_unstable(middle);
@@ -37,6 +40,12 @@ pub(super) fn notes(requests: &[Served]) -> Vec<String> {
             "its latencies are whole {}, with a median of {}: what is slow is not known any better",
             Span(latency_step),
             Span(median)
+        ));
+    }
+    if unmeasured > 0 && latency_step <= FINE_NS {
+        notes.push(format!(
+            "{unmeasured} of its {} latencies are 0, as where none was measured: they are taken for quick ones",
+            latencies.len()
         ));
     }
     notes

@@ -152,7 +152,9 @@ impl Table {
 
     #[cold]
     fn refuse(&self, column: usize, why: impl std::fmt::Display) -> String {
-        format!("field {} ({}): {why}", column + 1, self.names[column])
+        // Those behind what a request needs have no names here.
+        let name = self.names.get(column).map_or(String::new(), |name| format!(" ({name})"));
+        format!("field {}{name}: {why}", column + 1)
     }
 
     #[inline]

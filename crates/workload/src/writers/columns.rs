@@ -19,7 +19,7 @@ pub(super) const WRITER: Writer = Writer {
     tick_ns: 1,
     operations: OPERATIONS,
     is_named: false,
-    has_responses: true,
+    no_response: Some("nothing"),
     form: Form::Lines {
         header: |out, _, is_timed| {
             writeln!(out, "{COLUMN_NAMES}{}", if is_timed { RESPONSE_NAME } else { "" })
@@ -28,10 +28,12 @@ pub(super) const WRITER: Writer = Writer {
             let operation = letter(arrival.operation);
             let (offset, bytes) = (arrival.lba.0 * SECTOR_BYTES, u64::from(arrival.sectors) * SECTOR_BYTES);
             write!(out, "{ticks},{operation},{offset},{bytes}")?;
-            if let Some(took) = took {
-                write!(out, ",{took}")?;
+            match took {
+                // An empty field: 0 would be taken for what it took.
+                Some(0) => writeln!(out, ","),
+                Some(took) => writeln!(out, ",{took}"),
+                None => writeln!(out),
             }
-            writeln!(out)
         },
     },
 };

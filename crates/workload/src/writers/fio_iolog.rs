@@ -9,7 +9,7 @@ pub(super) const WRITER: Writer = Writer {
     tick_ns: 1000,
     operations: &[Operation::Read, Operation::Write, Operation::Trim, Operation::Flush],
     is_named: true,
-    has_responses: false,
+    no_response: None,
     form: Form::Lines {
         header: |out, name, _| write!(out, "fio version 3 iolog\n0 {name} add\n0 {name} open\n"),
         line: |out, name, ticks, arrival, _| {

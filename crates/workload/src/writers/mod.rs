@@ -44,8 +44,8 @@ struct Writer {
     operations: &'static [Operation],
     /// Whether a file says whose requests they are.
     is_named: bool,
-    /// Whether it has a place for what requests took.
-    has_responses: bool,
+    /// If it has a place for what requests took, what stands there where that is not known.
+    no_response: Option<&'static str>,
     form: Form,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Writes a request, and what it took if that is written of all.
+    /// Writes a request, and what it took if that is written: 0 where it is not known.
     fn put(&mut self, arrival: &Arrival, took_ns: Option<u64>) -> io::Result<()> {
         match self {
             Target::Lines { out, writer, name } => match writer.form {
@@ -334,15 +334,22 @@ fn write_to(
     let (counts, basis) = (source.counts().clone(), source.basis());
     let mut notes = source.notes().to_vec();
     if done.responses_left_out > 0 {
-        let able = WRITERS.iter().filter(|writer| writer.has_responses).map(|writer| writer.name);
+        let able = WRITERS.iter().filter(|writer| writer.no_response.is_some()).map(|writer| writer.name);
         let no_place =
             || format!("{} has no place for them; {} have", writer.name, able.collect::<Vec<_>>().join(", "));
         let why = match left_out {
             Some(why) => why.to_owned(),
-            None if !writer.has_responses => no_place(),
+            None if writer.no_response.is_none() => no_place(),
             None => "the requests before them have none".to_owned(),
         };
         notes.push(format!("response times of {} requests are left out: {why}", done.responses_left_out));
+    }
+    if done.untimed > 0 {
+        notes.push(format!(
+            "{} reads and writes have no response time, or none that can be read: in its place is {}",
+            done.untimed,
+            writer.no_response.unwrap_or_default()
+        ));
     }
     Ok(Written {
         requests: counts.delivered,
@@ -362,6 +369,8 @@ struct Done {
     responses: u64,
     /// Of how many it would be known.
     responses_left_out: u64,
+    /// Reads and writes of which it is not, where it is of others.
+    untimed: u64,
 }
 
 /// Why a file is not written: its name is wrong, or a disk is full or fails.
@@ -402,7 +411,8 @@ fn write_requests(
     }
     let name = if is_synthetic { SYNTHETIC } else { RECORDED };
     // Files of others have the column and 0 in it; who has measured, has by then.
-    let is_timed = writer.has_responses && left_out.is_none() && source.responses().iter().any(|ns| *ns > 0);
+    let is_timed =
+        writer.no_response.is_some() && left_out.is_none() && source.responses().iter().any(|ns| *ns > 0);
     let mut target = Target::begin(writer, name, out, is_timed).map_err(cannot)?;
     loop {
         if batch.is_empty() {
@@ -418,6 +428,8 @@ fn write_requests(
             let took_ns = responses.get(index).copied().unwrap_or(0);
             let count = if is_timed { &mut done.responses } else { &mut done.responses_left_out };
             *count += u64::from(took_ns > 0);
+            let is_served = matches!(arrival.operation, Operation::Read | Operation::Write);
+            done.untimed += u64::from(is_timed && is_served && took_ns == 0);
             target.put(arrival, is_timed.then_some(took_ns)).map_err(cannot)?;
         }
         if watch(source.progress().unwrap_or(0.0)).is_break() {

@@ -9,7 +9,7 @@ pub(super) const WRITER: Writer = Writer {
     tick_ns: 1,
     operations: &[Operation::Read, Operation::Write],
     is_named: false,
-    has_responses: false,
+    no_response: None,
     form: Form::Lines {
         header: |_, _, _| Ok(()),
         line: |out, _, ticks, arrival, _| {

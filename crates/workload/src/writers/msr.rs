@@ -11,7 +11,7 @@ pub(super) const WRITER: Writer = Writer {
     tick_ns: 100,
     operations: &[Operation::Read, Operation::Write],
     is_named: true,
-    has_responses: true,
+    no_response: Some("0"),
     form: Form::Lines {
         header: |_, _, _| Ok(()),
         line: |out, name, ticks, arrival, took| {

@@ -22,7 +22,7 @@ const COLUMNS: &str = "
     REQUIRED INT64 offset (UINT_64);
     REQUIRED INT64 bytes (UINT_64);
 ";
-const RESPONSES: &str = "REQUIRED INT64 latency_ns (UINT_64);";
+const RESPONSES: &str = "OPTIONAL INT64 latency_ns (UINT_64);";
 /// Rows of a row group, which wait in memory until it is full.
 const ROWS: usize = 1 << 17;
 
@@ -31,7 +31,7 @@ pub(super) const WRITER: Writer = Writer {
     tick_ns: 1,
     operations: columns::OPERATIONS,
     is_named: false,
-    has_responses: true,
+    no_response: Some("nothing"),
     form: Form::Parquet,
 };
 
@@ -42,7 +42,7 @@ pub(super) struct Rows<'a> {
     operations: Vec<ByteArray>,
     offsets: Vec<i64>,
     lengths: Vec<i64>,
-    /// What requests took, if there is such a column.
+    /// What requests took, if there is such a column; 0 is written as no value.
     responses: Option<Vec<i64>>,
 }
 
@@ -98,7 +98,12 @@ impl<'a> Rows<'a> {
         numbers(&mut group, &mut self.offsets)?;
         numbers(&mut group, &mut self.lengths)?;
         if let Some(responses) = &mut self.responses {
-            numbers(&mut group, responses)?;
+            let levels: Vec<i16> = responses.iter().map(|&took_ns| i16::from(took_ns > 0)).collect();
+            responses.retain(|&took_ns| took_ns > 0);
+            let mut column = next(&mut group)?;
+            column.typed::<Int64Type>().write_batch(responses, Some(&levels), None)?;
+            column.close()?;
+            responses.clear();
         }
         group.close().map(drop)
     }

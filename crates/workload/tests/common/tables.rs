@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, FloatType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, FloatType, Int32Type, Int64Type};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
@@ -19,6 +19,7 @@ pub enum Cells<'a> {
     Single(&'a [f32]),
     Double(&'a [f64]),
     Words(&'a [&'a str]),
+    Flags(&'a [bool]),
     /// Whether there is a value, and those that are there.
     Some(&'a [i16], &'a [i64]),
 }
@@ -44,6 +45,7 @@ pub fn table_of(arrow: Option<&str>, columns: &str, groups: &[&[Cells<'_>]]) -> 
                 Cells::Narrow(values) => column.typed::<Int32Type>().write_batch(values, None, None),
                 Cells::Single(values) => column.typed::<FloatType>().write_batch(values, None, None),
                 Cells::Double(values) => column.typed::<DoubleType>().write_batch(values, None, None),
+                Cells::Flags(values) => column.typed::<BoolType>().write_batch(values, None, None),
                 Cells::Some(levels, values) => {
                     column.typed::<Int64Type>().write_batch(values, Some(levels), None)
                 }

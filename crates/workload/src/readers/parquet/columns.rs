@@ -124,7 +124,8 @@ fn is_plain(column: &Type) -> bool {
 /// What a column has to hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    Text,
+    /// Text, or what `is_write` may be.
+    Operation,
     Whole,
     /// A name, or a number for one.
     Name,
@@ -145,7 +146,9 @@ pub(super) fn check(
     let is_whole = matches!(physical, Physical::INT32 | Physical::INT64);
     let is_text = physical == Physical::BYTE_ARRAY;
     let (is_right, needed) = match kind {
-        Kind::Text => (is_text, "text"),
+        Kind::Operation => {
+            (is_whole || is_text || physical == Physical::BOOLEAN, "text, or 0 and 1 or false and true")
+        }
         Kind::Whole => (is_whole, "whole numbers"),
         Kind::Name => (is_whole || is_text, "whole numbers or text"),
         Kind::Time => (

@@ -112,7 +112,7 @@ impl Choice {
         let find = |meaning| names::find(&named.lower, meaning);
         let mut chosen = vec![
             needed(0, named.time(Meaning::Submitted), Kind::Time)?,
-            needed(1, find(Meaning::Operation), Kind::Text)?,
+            needed(1, find(Meaning::Operation), Kind::Operation)?,
             needed(2, find(Meaning::Offset), Kind::Whole)?,
             needed(3, find(Meaning::Length), Kind::Whole)?,
         ];

@@ -58,12 +58,14 @@ enum Values {
     Single(Vec<f32>),
     Double(Vec<f64>),
     Words(Vec<ByteArray>),
+    Flags(Vec<bool>),
 }
 
 impl Lane {
     pub fn new(chosen: &Chosen, reader: ColumnReader) -> Lane {
         let values = match chosen.column.physical_type() {
             Type::BYTE_ARRAY => Values::Words(Vec::new()),
+            Type::BOOLEAN => Values::Flags(Vec::new()),
             Type::INT32 => Values::Narrow(Vec::new()),
             Type::FLOAT => Values::Single(Vec::new()),
             Type::DOUBLE => Values::Double(Vec::new()),
@@ -99,6 +101,9 @@ impl Lane {
                 read(reader, levels, present, values)
             }
             (ColumnReader::ByteArrayColumnReader(reader), Values::Words(values)) => {
+                read(reader, levels, present, values)
+            }
+            (ColumnReader::BoolColumnReader(reader), Values::Flags(values)) => {
                 read(reader, levels, present, values)
             }
             _ => Err(ParquetError::General(format!("column {} changes its type", self.name))),
@@ -172,6 +177,7 @@ impl Lane {
             Values::Words(words) => {
                 self.convert(words, times, wrong, |word| text_ns(word.data(), self.scale, &self.name));
             }
+            Values::Flags(_) => unreachable!("its type was checked"),
         }
     }
 
@@ -223,19 +229,42 @@ impl Lane {
     fn operations(&self, operations: &mut Vec<Operation>, wrong: &mut Wrong) {
         operations.clear();
         self.need(|_| true, wrong);
-        let Values::Words(words) = &self.values else { unreachable!("its type was checked") };
-        for (row, word) in words.iter().enumerate() {
+        let named = |text: &[u8]| named_operation(&self.name, text);
+        match &self.values {
+            Values::Words(words) => self.name_all(words, operations, wrong, |word| match word.data() {
+                b"R" => Ok(Operation::Read),
+                b"W" => Ok(Operation::Write),
+                other => named(other),
+            }),
+            Values::Flags(flags) => {
+                self.name_all(flags, operations, wrong, |flag| named(if *flag { b"1" } else { b"0" }));
+            }
+            Values::Narrow(numbers) => {
+                self.name_all(numbers, operations, wrong, |number| named(number.to_string().as_bytes()));
+            }
+            Values::Whole(numbers) => {
+                self.name_all(numbers, operations, wrong, |number| named(number.to_string().as_bytes()));
+            }
+            _ => unreachable!("its type was checked"),
+        }
+    }
+
+    /// Puts values into `operations`, up to the first that is none.
+    fn name_all<T>(
+        &self,
+        values: &[T],
+        operations: &mut Vec<Operation>,
+        wrong: &mut Wrong,
+        name: impl Fn(&T) -> Result<Operation, String>,
+    ) {
+        for (row, value) in values.iter().enumerate() {
             if self.is_missing(row) {
                 return;
             }
-            operations.push(match word.data() {
-                b"R" => Operation::Read,
-                b"W" => Operation::Write,
-                other => match named_operation(&self.name, other) {
-                    Ok(operation) => operation,
-                    Err(why) => return wrong.note(row, || format!("column {}: {why}", self.name)),
-                },
-            });
+            match name(value) {
+                Ok(operation) => operations.push(operation),
+                Err(why) => return wrong.note(row, || format!("column {}: {why}", self.name)),
+            }
         }
     }
 }

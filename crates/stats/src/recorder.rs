@@ -20,6 +20,9 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Recorder {
     measure_from: Time,
+    /// When the last of what is measured arrived and completed.
+    last_arrival: Time,
+    last_completion: Time,
     hasher: Hasher,
     totals: Totals,
     latencies: Latencies,
@@ -66,6 +69,8 @@ impl Recorder {
         let measure_from = Time::ZERO + warm_up;
         Recorder {
             measure_from,
+            last_arrival: measure_from,
+            last_completion: measure_from,
             hasher: Hasher::EMPTY,
             totals: Totals::default(),
             latencies: Latencies::default(),
@@ -93,6 +98,8 @@ impl Recorder {
             return;
         }
         self.totals.requests += 1;
+        self.last_arrival = self.last_arrival.max(asked.arrived);
+        self.last_completion = self.last_completion.max(completion.time);
         if completion.status != Status::Ok {
             self.totals.ends[completion.status as usize] += 1;
             return;
@@ -145,6 +152,8 @@ impl Recorder {
         }
         let detail = Detail {
             measured_ns: end.0.saturating_sub(self.measure_from.0),
+            last_arrival_ns: self.last_arrival.since(self.measure_from).0,
+            last_completion_ns: self.last_completion.since(self.measure_from).0,
             histograms: self.latencies,
             blame: self.blame,
         };

@@ -43,6 +43,10 @@ pub struct Summary {
     pub failed_requests: BTreeMap<String, u64>,
     /// Simulated time measured, after the warm-up; of pooled runs, the sum.
     pub simulated_s: f64,
+    /// How much of it had passed when the last of the requests arrived; of pooled runs, the sum.
+    pub last_arrival_s: f64,
+    /// The same when the last of them completed.
+    pub last_completion_s: f64,
     /// Requests with any cause of garbage collection in their ledger.
     pub gc_blocked: u64,
     /// `gc_blocked` as a share of the requests; 0 without requests.
@@ -130,6 +134,12 @@ pub struct SizedDistribution {
 pub struct Detail {
     /// Simulated time measured.
     pub measured_ns: u64,
+    /// How much of it had passed when the last request arrived; 0 in older results.
+    #[serde(default)]
+    pub last_arrival_ns: u64,
+    /// The same when the last one completed.
+    #[serde(default)]
+    pub last_completion_ns: u64,
     /// Latency histograms by operation and size.
     pub histograms: Latencies,
     /// Owners of the latency by latency.
@@ -153,6 +163,8 @@ impl Summary {
             lost_requests: totals.ends[Status::Lost as usize],
             failed_requests: failed(&totals.ends),
             simulated_s: measured.as_secs_f64(),
+            last_arrival_s: Span(detail.last_arrival_ns).as_secs_f64(),
+            last_completion_s: Span(detail.last_completion_ns).as_secs_f64(),
             gc_blocked: totals.gc_blocked,
             gc_blocked_fraction: match totals.requests {
                 0 => 0.0,
@@ -175,7 +187,14 @@ impl Summary {
     /// those of one recorder that had seen both, up to the digest.
     pub fn merge(&mut self, other: &Summary) {
         let mut detail = self.detail.clone();
-        detail.measured_ns = detail.measured_ns.saturating_add(other.detail.measured_ns);
+        let sums = [
+            (&mut detail.measured_ns, other.detail.measured_ns),
+            (&mut detail.last_arrival_ns, other.detail.last_arrival_ns),
+            (&mut detail.last_completion_ns, other.detail.last_completion_ns),
+        ];
+        for (mine, theirs) in sums {
+            *mine = mine.saturating_add(theirs);
+        }
         detail.histograms.merge(&other.detail.histograms);
         detail.blame.merge(&other.detail.blame);
         let mine = self.ends();

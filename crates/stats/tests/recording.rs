@@ -34,6 +34,10 @@ fn requests_submitted_during_the_warm_up_count_in_the_digest_only() {
     assert_eq!(fast.summary.read.max_ns, Some(1_000));
     assert_eq!(fast.summary.blame_ns[Cause::OwnFlash], 2_000);
     assert_eq!(fast.summary.simulated_s, 0.020);
+    assert_eq!((fast.summary.last_arrival_s, fast.summary.last_completion_s), (0.001, 0.001_001));
+    let mut two = fast.summary.clone();
+    two.merge(&slow.summary);
+    assert_eq!((two.last_arrival_s, two.last_completion_s), (0.002, 0.002_002));
     assert_eq!(fast.summary.read.iops, 100.0);
     assert_eq!(logged, 2);
     assert_eq!(column(&fast.series.columns(), "start_ns"), Column::U64(vec![10_000_000]));

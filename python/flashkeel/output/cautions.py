@@ -102,10 +102,17 @@ def not_on_all_copies(run: Run) -> Iterator[str]:
 
 
 def ended_early(run: Run) -> Iterator[str]:
-    """Give a sentence for reads, and one for writes, that end long before the run does.
+    """Give a sentence for reads, for writes, and for each tenant, that end long before the run.
 
-    It takes the time series, of which a pool has the first seed's.
+    Of reads and writes it takes the time series, of which a pool has the first seed's.
     """
+    for tenant in run.tenants:
+        share = tenant.data.get("last_completion_s", 0.0) / (tenant.data["simulated_s"] or 1.0)
+        if tenant.data["requests"] >= _FEWEST and 0 < share < _EARLY:
+            yield (
+                f"tenant {tenant.name} ends after {units.share(share)} of the time, and its IOPS "
+                f"and MB/s count all of it: until then they are {1 / share:.3g} times as many"
+            )
     if not run.has("series"):
         return
     series = run.series()

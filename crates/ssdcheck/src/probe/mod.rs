@@ -270,6 +270,8 @@ fn again(
     fallen: &[u32],
 ) -> Result<(), ProbeError> {
     let (mut second, mut seen) = (model.clone(), evidence.clone());
+    // What the first has found is not found by the second: it may have no time for anything.
+    (second.volume_bits, second.write_buffer) = (fallen.to_vec(), WriteBuffer::UNKNOWN);
     second.undetermined.retain(|reason| !FEATURES[..2].iter().any(|key| reason.starts_with(key)));
     let done = find_buffer(runner, &mut second, &mut seen, fallen, &mut &FEATURES[..]);
     if second.tells_buffer() {

@@ -50,8 +50,8 @@ workload = {{ source = {source.replace("'synthetic'", "'synthetic', read_fractio
 """
     )
     (run,) = flashkeel.Experiment(early, "small").run().runs
-    (words,) = cautions.ended_early(run)
-    assert words.startswith("its reads end after ")
+    tenant, words = cautions.ended_early(run)
+    assert tenant.startswith("tenant reader ends after ") and words.startswith("its reads end after ")
     assert f"all of it: {units.rate(run.iops('read'))} a second is " in words
     assert any(it.endswith(words) for it in cautions.of([run]))
     assert ("rates", words) in [(it.kind, it.text) for it in warnings.found([run])]
@@ -129,7 +129,7 @@ workload = {{ requests = 4000, source = {source("0.0")} }}
         return [words.partition(" of the time")[0] for words in cautions.ended_early(run)]
 
     assert said(3) == said(30) == []
-    assert said(31) == ["its reads end after 5.00 %"]
+    assert said(31) == ["tenant reader ends after 0.781 %", "its reads end after 5.00 %"]
 
 
 def test_reads_and_writes_that_last_as_long_as_the_run_have_no_such_note(small_result):

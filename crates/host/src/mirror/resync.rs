@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use flashkeel_engine::units::{Bytes, Rate};
 use flashkeel_engine::{
-    Arena, Completion, FoundPages, Keeper, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lba, Operation, Outbox,
-    Payload, Request, RequestId, Status, Time, Wake,
+    Arena, Completion, FoundPages, Keeper, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Operation, Outbox,
+    Payload, Request, Status, Time, Wake,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -304,7 +304,7 @@ impl Mirror {
 
 #[cfg(test)]
 mod tests {
-    use flashkeel_engine::{Durable, Ledger, Limits, Span, Stage, Wake};
+    use flashkeel_engine::{Durable, Lba, Ledger, Limits, RequestId, Span, Stage, Wake};
 
     use super::*;
     use crate::mirror::MirrorParts;

@@ -51,7 +51,9 @@ workload = {{ source = {source.replace("'synthetic'", "'synthetic', read_fractio
     )
     (run,) = flashkeel.Experiment(early, "small").run().runs
     tenant, words = cautions.ended_early(run)
-    assert tenant.startswith("tenant reader ends after ") and words.startswith("its reads end after ")
+    assert tenant.startswith("tenant reader ends after ") and words.startswith(
+        "its reads end after "
+    )
     assert f"all of it: {units.rate(run.iops('read'))} a second is " in words
     assert any(it.endswith(words) for it in cautions.of([run]))
     assert ("rates", words) in [(it.kind, it.text) for it in warnings.found([run])]

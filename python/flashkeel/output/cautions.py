@@ -96,8 +96,8 @@ def not_on_all_copies(run: Run) -> Iterator[str]:
         # Earlier results do not count them.
         if count := mirror.get("changes_refused", 0):
             yield (
-                f"copies of mirror {name} refused writes, {count:,} times, being full or read-only: "
-                "what these wrote is on fewer copies"
+                f"copies of mirror {name} refused writes, {count:,} times, being full or "
+                "read-only: what these wrote is on fewer copies"
             )
 
 

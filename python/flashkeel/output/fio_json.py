@@ -60,7 +60,7 @@ def _job(run: Run, name: str) -> dict[str, Any]:
 
 def _runtime_s(run: Run) -> float:
     """Return how long a job took: a tenant may end before the others, as a job of fio's may."""
-    return run.data.get("last_completion_s") or run.data["simulated_s"]
+    return float(run.data.get("last_completion_s") or run.data["simulated_s"])
 
 
 def _direction(run: Run, latency_class: str) -> dict[str, Any]:

@@ -287,11 +287,10 @@ impl Coordinator {
     /// Decides about windows, after whatever a decision may follow from.
     fn wind_up(&mut self, now: Time, outbox: &mut Outbox) {
         let Some(control) = &mut self.control else { return };
-        if control.is_deterministic() && self.answer_due.is_none() && self.asking.is_empty() {
-            if self.counts.are_used_up(self.top_ups) {
-                self.tally.used_up();
-                control.drain();
-            }
+        let is_answered = self.answer_due.is_none() && self.asking.is_empty();
+        if control.is_deterministic() && is_answered && self.counts.are_used_up(self.top_ups) {
+            self.tally.used_up();
+            control.drain();
         }
         let said = control.decide(now, self.inside);
         if control.is_draining() && self.closed.is_none() {

@@ -48,7 +48,7 @@ impl Restoring {
 
     /// Power is cut: it begins anew with what not all copies are known to have; returns the requests
     /// that wait.
-    pub fn cut_power(&mut self, now: Time, data: &mut Arena) -> Vec<(Time, Request)> {
+    fn cut_power(&mut self, now: Time, data: &mut Arena) -> Vec<(Time, Request)> {
         for Flying { page, payload, .. } in self.flying.drain(..) {
             let bytes = data.read(payload, LOGICAL_PAGE_SECTORS as u32).expect("a buffer");
             self.pages.push((page, Box::new(bytes.try_into().expect("a page"))));
@@ -85,6 +85,14 @@ impl Mirror {
         if self.restoring.as_ref().is_some_and(|restoring| restoring.flying.is_empty()) {
             let held = self.restoring.take().map_or(Vec::new(), |restoring| restoring.held);
             held.iter().for_each(|(submitted, request)| self.begin(now, *submitted, request, data, outbox));
+        }
+    }
+
+    /// Power is cut: what waits is one more request that is cut off.
+    pub(super) fn stop_restoring(&mut self, now: Time, data: &mut Arena) {
+        let Some(restoring) = &mut self.restoring else { return };
+        for (submitted, request) in restoring.cut_power(now, data) {
+            self.parts.begin(submitted, submitted, &request);
         }
     }
 

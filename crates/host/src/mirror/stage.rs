@@ -450,10 +450,7 @@ impl Stage for Mirror {
         self.hedges.clear();
         self.resync.cut_power(now, data);
         self.report.dirty_regions += self.agreement.cut_power();
-        let waiting = self.restoring.as_mut().map_or(Vec::new(), |restoring| restoring.cut_power(now, data));
-        for (submitted, request) in waiting {
-            self.parts.begin(submitted, submitted, &request);
-        }
+        self.stop_restoring(now, data);
         outbox.completions.append(&mut self.parts.cut_power(now));
         self.wind_up(now, data, outbox);
     }

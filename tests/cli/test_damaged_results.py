@@ -6,6 +6,7 @@ import shutil
 
 import click
 import pytest
+from flashkeel import InputError
 from flashkeel.cli import app
 from flashkeel.cli.common import Number
 from flashkeel.output import storage
@@ -93,6 +94,47 @@ def test_a_key_that_is_looked_for_later_is_named_with_the_file(cli, saved, tmp_p
     # Whoever asks for it in Python may take it for what dictionaries raise.
     with pytest.raises(KeyError, match="damaged"):
         storage.load(where).runs[0].data["nothing"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("read.ci95", {"99.000000": [1]}, "read.ci95.99.000000 is [1], and not two whole numbers"),
+        (
+            "read.percentile",
+            {"50.000000": "p"},
+            "read.percentile.50.000000 is 'p', and not a whole",
+        ),
+        ("write.mean_ns", float("nan"), "write.mean_ns is nan, and not a number"),
+        ("detail.histograms", [{"counts": [[1, 2], [3]]}], "histograms.0.counts is [[1, 2], [3]],"),
+        ("detail.blame", [{"ns": {"erase": "x"}}], "detail.blame.0.ns.erase is 'x', and not a"),
+        (
+            "device.host_bytes_written",
+            [],
+            "device.host_bytes_written is [], and not a whole number",
+        ),
+        ("seeds", 3, "seeds is 3, and not a list"),
+        ("blame_ns", {"own_flash": -1}, "blame_ns.own_flash is -1, and not a whole number of at"),
+        ("config.device.precondition", {"fill": {}}, "precondition.fill is {}, and not a number"),
+        ("config.workload.source.arrivals", 7, "source.arrivals is 7, and not an object"),
+        ("notes", ["x" * 99, 1], "notes.1 is 1, and not a text"),
+    ],
+)
+def test_a_value_of_another_kind_is_named_with_its_key(cli, saved, tmp_path, path, value, said):
+    *outer, last = path.split(".")
+
+    def change(document):
+        place = document["runs"][1]
+        for key in outer:
+            place = place[key]
+        place[last] = value
+
+    where = changed(saved, tmp_path / "changed", change)
+    words = f"{where / 'result.json'}: damaged, or of another version of flashkeel: runs.1."
+    refused(cli, where, words, tmp_path, READERS[:2])
+    with pytest.raises(InputError) as refusal:
+        storage.load(where)
+    assert said in str(refusal.value)
 
 
 def test_every_reader_refuses_half_a_document(cli, saved, tmp_path):

@@ -14,11 +14,12 @@ from typing import Any, NoReturn
 
 from flashkeel._core import InputError
 from flashkeel.arrow import KINDS, TableFiles
-from flashkeel.output import files, plots, replacing, units
+from flashkeel.output import files, plots, replacing, shapes, units
 from flashkeel.parsing import LONGEST_RESULT, parse_json, read_document
 from flashkeel.result import SCHEMA, Result
 
 RESULT = "result.json"
+_DAMAGED = "damaged, or of another version of flashkeel"
 _RUN_BYTES = 1 << 20
 """What a run takes at least: pictures and result.json apart, its time series."""
 _REQUEST_BYTES = 8
@@ -42,7 +43,10 @@ _OF_A_RUN = {
     "device": dict,
     "config": {"workload": {"source": {"policy": str}, "pacing": {"policy": str}}},
 }
-"""What the object of a run has at least, and of which kind; the rest is looked for where used."""
+"""What the object of a run has at least, and of which kind; the rest is looked for where used.
+
+Of which kind that is say :mod:`flashkeel.output.shapes`.
+"""
 _DETAIL = {"measured_ns": int, "histograms": list, "blame": list}
 _OURS = {RESULT, *plots.FILES, *KINDS}
 _TABLE = re.compile(r".+\.seed\d+\.parquet")
@@ -201,7 +205,7 @@ class _Kept(dict[str, Any]):
         self.file = file
 
     def __missing__(self, key: str) -> NoReturn:
-        raise Lost(f"{self.file}: damaged, or of another version of flashkeel: it lacks {key!r}")
+        raise Lost(f"{self.file}: {_DAMAGED}: it lacks {key!r}")
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -225,6 +229,8 @@ def _read(file: Path) -> dict[str, Any]:
         detail = {"detail": _DETAIL} if isinstance(run, dict) and "detail" in run else {}
         if lost := _lost(run, _OF_A_RUN | detail):
             raise InputError(f"{file}: not a result of flashkeel: run {number} has no {lost}")
+    if found := shapes.wrong(document, shapes.RESULT):
+        raise InputError(f"{file}: {_DAMAGED}: {found}")
     return document
 
 

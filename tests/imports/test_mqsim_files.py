@@ -46,7 +46,7 @@ SYNTHETIC = """\
   <Read_Percentage>30</Read_Percentage>
   <Address_Distribution>UNIFORM_RANDOM</Address_Distribution>
   <Request_Size_Distribution>FIXED</Request_Size_Distribution>
-  <Average_Request_Size>8</Average_Request_Size>
+  <Average_Request_Size>8</Average_Request_Size> <Variance_Request_Size>0</Variance_Request_Size>
   <Average_No_of_Reqs_in_Queue>16</Average_No_of_Reqs_in_Queue>
   <Stop_Time>1000000000</Stop_Time> <Total_Requests_To_Generate>0</Total_Requests_To_Generate>
 </IO_Flow_Parameter_Set_Synthetic>

@@ -334,11 +334,12 @@ def _trace(fields: _Fields, notes: list[str]) -> dict[str, Any]:
 
 def _synthetic(fields: _Fields, space: int, notes: list[str]) -> dict[str, Any]:
     size = fields.whole("Average_Request_Size", 8)
+    # Says nothing of sizes that are all the same, and others are noted.
+    fields.text("Variance_Request_Size", "")
     if fields.text("Request_Size_Distribution", "FIXED").upper() != "FIXED":
         notes.append(
             "Request_Size_Distribution other than FIXED has no equal: all have the average"
         )
-        fields.text("Variance_Request_Size", "")
     region = int(space * fields.number("Working_Set_Percentage", 100) / 100) >> 20 << 20
     source: dict[str, Any] = {
         "policy": "synthetic",

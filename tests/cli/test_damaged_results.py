@@ -76,7 +76,13 @@ def test_every_reader_refuses_what_is_no_result(cli, saved, tmp_path, change, wo
 
 @pytest.mark.parametrize(
     "path",
-    ["read.max_ns", "read.mean_ns", "write.ci95", "device.host_bytes_written", "config.device"],
+    [
+        "last_completion_s",
+        "read.mean_ns",
+        "write.ci95",
+        "device.host_bytes_written",
+        "config.device",
+    ],
 )
 def test_a_key_that_is_looked_for_later_is_named_with_the_file(cli, saved, tmp_path, path):
     *outer, last = path.split(".")

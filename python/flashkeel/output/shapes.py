@@ -107,6 +107,8 @@ _PART: dict[str, Shape] = {
     "invalid_requests": WHOLE,
     "lost_requests": WHOLE,
     "simulated_s": NUMBER,
+    "last_arrival_s": NUMBER,
+    "last_completion_s": NUMBER,
     "gc_blocked": WHOLE,
     "gc_blocked_fraction": NUMBER.optional(),
     **dict.fromkeys(("read", "write", "small_read", "trim", "flush"), _DISTRIBUTION),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use flashkeel_engine::Time;
+use flashkeel_engine::{Span, Time};
 
 /// Model time that runs with the wall clock, or slower by a factor.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +29,13 @@ impl Clock {
         let passed = self.start.elapsed().as_nanos();
         let passed = if self.scale == 1.0 { passed as u64 } else { (passed as f64 / self.scale) as u64 };
         Time(self.from.0.saturating_add(passed))
+    }
+
+    /// How much of the model's time passes in a time of the wall clock.
+    #[inline]
+    pub fn span(&self, time: Duration) -> Span {
+        let span = time.as_nanos() as u64;
+        Span(if self.scale == 1.0 { span } else { (span as f64 / self.scale) as u64 })
     }
 
     /// How long it is until a time of the model; nothing if that is over.

@@ -8,7 +8,7 @@ use std::sync::mpsc::Receiver;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-use flashkeel_engine::{Leaf, Span, Time};
+use flashkeel_engine::{Leaf, Time};
 use flashkeel_store::Store;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
@@ -46,11 +46,11 @@ const READ_BYTES: usize = 256 << 10;
 /// Answers are kept back for so long at most while there are requests to take, or others are
 /// about to end: to send several at a time costs less, and to wake a client that sleeps takes
 /// the system as long as this, while nothing else is answered.
-const PROMPT: Span = Span::from_us(16);
+const PROMPT: Duration = Duration::from_micros(16);
 
 /// Requests of one client are taken for so long at a time, and one at least: what others have sent
 /// meanwhile is not even read before. Some, as of what is stored, are answered as they are taken.
-const TURN: Span = Span::from_us(50);
+const TURN: Duration = Duration::from_micros(50);
 
 /// How a device is served.
 #[derive(Clone, Debug)]
@@ -238,7 +238,7 @@ impl Clients {
         if drive.next_event().is_some_and(|due| due <= now) {
             now = self.advance(drive, clock)?;
         }
-        if self.unsent.is_some_and(|since| now >= since + PROMPT) {
+        if self.unsent.is_some_and(|since| now >= since + clock.span(PROMPT)) {
             self.send(clock);
         }
         Ok(now)
@@ -257,7 +257,7 @@ impl Clients {
             // Each is asked at its own time: what comes last of many waits for none of them.
             let now = self.keep_up(drive, clock)?;
             let client = &mut self.all[at];
-            client.is_behind = now > *until.get_or_insert(now + TURN);
+            client.is_behind = now > *until.get_or_insert(now + clock.span(TURN));
             if client.is_behind {
                 return Ok(None);
             }
@@ -303,7 +303,7 @@ impl Clients {
                 std::hint::spin_loop();
             }
             let now = self.advance(drive, clock)?;
-            if self.unsent.is_none_or(|since| now >= since + PROMPT) {
+            if self.unsent.is_none_or(|since| now >= since + clock.span(PROMPT)) {
                 break;
             }
         }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use flashkeel_engine::reason;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::net::sockopt;
@@ -72,7 +73,13 @@ pub fn listen_at(path: &Path) -> io::Result<UnixListener> {
         Ok(_) => match UnixStream::connect(path) {
             // That of a server that was killed is in nobody's way.
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path)?,
-            _ => return Err(io::Error::new(ErrorKind::AddrInUse, "it is in use: somebody listens there")),
+            Err(error) => {
+                let why = format!("whether somebody listens there cannot be told: {}", reason(&error));
+                return Err(io::Error::new(error.kind(), why));
+            }
+            Ok(_) => {
+                return Err(io::Error::new(ErrorKind::AddrInUse, "it is in use: somebody listens there"));
+            }
         },
         Err(_) => {}
     }
@@ -193,6 +200,7 @@ pub(crate) fn is_for_later(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixDatagram;
     use std::sync::Barrier;
 
     use super::*;
@@ -219,6 +227,15 @@ mod tests {
             UnixStream::connect(&path).expect("somebody listens");
             fs::remove_file(&path).expect("it is there");
         }
+    }
+
+    #[test]
+    fn a_socket_that_cannot_be_asked_is_left_alone_and_not_said_to_be_in_use() {
+        let path = path("datagrams");
+        let _other = UnixDatagram::bind(&path).expect("a socket");
+        let error = listen_at(&path).expect_err("it is of another kind").to_string();
+        assert!(error.starts_with("whether somebody listens there cannot be told: "), "{error}");
+        fs::remove_file(&path).expect("it is there");
     }
 
     #[test]

@@ -94,7 +94,14 @@ impl Watch<Slow<'_>> for Until<'_> {
 
 /// How often the device takes its time before it is asked for a read of one client, where another
 /// has asked for `steps` of them at once, in requests of this type and length.
-fn steps_before_read(name: &str, kind: u16, length: u32, steps: usize, requests: usize) -> usize {
+fn steps_before_read(
+    name: &str,
+    kind: u16,
+    length: u32,
+    steps: usize,
+    requests: usize,
+    time_scale: f64,
+) -> usize {
     let folder = std::env::temp_dir().join(format!("flashkeel-turns-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let path = folder.join("nbd.sock");
@@ -103,7 +110,7 @@ fn steps_before_read(name: &str, kind: u16, length: u32, steps: usize, requests:
     let mut asker = UnixStream::connect(&path).expect("a server");
     let seen = Seen::default();
     let device = Slow { seen: &seen, other: reader.try_clone().expect("another handle"), ended: Vec::new() };
-    let settings = Settings { export: Export { bytes: 1 << 30, ..export() }, time_scale: 1.0 };
+    let settings = Settings { export: Export { bytes: 1 << 30, ..export() }, time_scale };
     thread::scope(|scope| {
         let mut until = Until(&seen);
         scope.spawn(move || server.run(device, None, None, &settings, &mut until).expect("it serves"));
@@ -125,13 +132,15 @@ fn steps_before_read(name: &str, kind: u16, length: u32, steps: usize, requests:
 
 #[test]
 fn who_asks_what_there_is_without_end_keeps_nobody_waiting() {
-    let before = steps_before_read("status", 7, 4096, 600, 600);
-    assert!(before < 10, "{before} answers of 600 before the other's");
+    for (name, time_scale) in [("status", 1.0), ("slowed", 10_000.0)] {
+        let before = steps_before_read(name, 7, 4096, 600, 600, time_scale);
+        assert!(before < 10, "{before} answers of 600 before the other's at a scale of {time_scale}");
+    }
 }
 
 #[test]
 fn who_trims_all_there_is_keeps_nobody_waiting() {
-    let before = steps_before_read("trim", 4, 256 << 20, 4 * 256, 4);
+    let before = steps_before_read("trim", 4, 256 << 20, 4 * 256, 4, 1.0);
     assert!(before < 10, "{before} MiB of 1024 trimmed before the other's read");
 }
 

@@ -117,6 +117,22 @@ def test_a_tier_over_a_file_says_what_it_will_forget(tmp_path, disks):
     assert said == f"{forgotten} when serving ends\n"
 
 
+def test_a_tier_that_would_write_to_a_drive_that_may_not_be_destroyed_is_refused(
+    cli, tmp_path, disks
+):
+    document = tmp_path / "tier.toml"
+    upper = TIER.replace("upper.nvm.capacity", "upper.file.path").replace("8MiB", "two")
+    document.write_text(
+        upper + 'tier.admission = "all"\ntier.eviction = "lru"\ntier.fills = true\n'
+    )
+    before = disks[1].read_bytes()
+    outcome = cli("serve", "nbd", document, "--listen", f"unix:{tmp_path / 'nbd.sock'}")
+    assert outcome.status == 2
+    assert "stack.devices.0.tier.upper: it is a real drive, and gets copies" in outcome.err
+    assert "--destroy lets its data be destroyed" in outcome.err
+    assert disks[1].read_bytes() == before
+
+
 def write(uri, pattern, offset):
     script = ["-c", f"write -P {pattern} {offset} 64k", "-c", "flush"]
     subprocess.run([require("qemu-io"), "-f", "raw", *script, uri], check=True, timeout=60)

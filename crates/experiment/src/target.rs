@@ -119,6 +119,9 @@ impl Target {
         progress: &mut Progress<'_>,
     ) -> Result<Opened, Error> {
         let size = self.size()?;
+        if let Some(stack) = self.stack().filter(|_| size.is_real && !self.destroys) {
+            DeviceKind::Stack(Box::new(stack)).only_reads().map_err(Error::Input)?;
+        }
         let world = size.is_real.then(World::new).transpose();
         let world = world.map_err(|error| Error::Failure(format!("nothing to listen to: {error}")))?;
         let device = self.build_in(world.as_ref(), seed, cache_dir, progress)?;

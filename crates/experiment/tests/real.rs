@@ -47,6 +47,33 @@ fn a_file_is_a_device_whose_latencies_are_its_own() {
 }
 
 #[test]
+fn a_tier_that_writes_to_a_real_upper_is_refused_before_it_is_asked_anything() {
+    let tier = |admission: &str| {
+        format!(
+            "[[stack.devices]]\n[stack.devices.tier]\nplacement = \"write-back\"\n{admission}\n\
+             upper.file.path = \"upper\"\nlower.ssd.preset = \"ssd-d\"\n"
+        )
+    };
+    let admits = "admission = \"all\"\neviction = \"lru\"\nfills = true";
+    let plan_of = |folder: &str, admission: &str, destroys| {
+        let mut plan = plan(folder, &tier(admission), &["upper"], "closed");
+        plan.config = serde_json::from_value({
+            let mut config = serde_json::to_value(&plan.config).expect("plain data");
+            config["workload"]["source"]["read_fraction"] = 1.0.into();
+            config
+        })
+        .expect("it is only read");
+        RunPlan { destroys, ..plan }
+    };
+    let Err(Error::Input(why)) = ran(&plan_of("filled", admits, false)) else { panic!("it ran") };
+    let begin = "stack.devices.0.tier.upper: it is a real drive, and gets copies of what is read";
+    assert!(why.starts_with(begin) && why.contains("--destroy lets"), "{why}");
+    for (folder, admission, destroys) in [("allowed", admits, true), ("unfilled", "", false)] {
+        ran(&plan_of(folder, admission, destroys)).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+#[test]
 fn what_was_measured_is_pooled_where_its_drive_has_gone() {
     let plan = RunPlan { destroys: true, ..plan("pooled", ALONE, &["disk"], "closed") };
     let runs = [1, 2].map(|seed| {

@@ -221,6 +221,14 @@ pub trait Build {
             .try_for_each(|(key, device)| device.suits(claims).map_err(|message| format!("{key}.{message}")))
     }
 
+    /// Refuses it where real drives may only be read, if it writes to one by itself.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn only_reads(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// The device in the state it starts in. Its settings have been checked.
     ///
     /// # Errors
@@ -243,6 +251,20 @@ impl DeviceKind {
     /// A sentence that begins with the key, which begins with the kind.
     pub fn suits(&self, claims: &[Claim]) -> Result<(), String> {
         self.policy().suits(claims).map_err(|message| format!("{}.{message}", self.name()))
+    }
+
+    /// Refuses the device where real drives may only be read, if something in it writes to one by
+    /// itself, whatever the device is asked.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key, which begins with the kind.
+    pub fn only_reads(&self) -> Result<(), String> {
+        let within = self.policy().within();
+        let each = |(key, device): (String, &DeviceKind)| {
+            device.only_reads().map_err(|message| format!("{key}.{message}"))
+        };
+        let checked = self.policy().only_reads().and_then(|()| within.into_iter().try_for_each(each));
+        checked.map_err(|message| format!("{}.{message}", self.name()))
     }
 
     /// The device in the state it starts in.

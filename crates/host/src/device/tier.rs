@@ -189,6 +189,17 @@ impl Build for TieredConfig {
         vec![("upper".to_owned(), &self.upper), ("lower".to_owned(), &self.lower)]
     }
 
+    fn only_reads(&self) -> Result<(), String> {
+        if !self.admission.policy().takes_any() || !self.upper.policy().has_drives() {
+            return Ok(());
+        }
+        Err(format!(
+            "upper: it is a real drive, and gets copies of what is read (admission is {:?}); --destroy lets its \
+             data be destroyed",
+            self.admission.name()
+        ))
+    }
+
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
         let lower = self.lower.build(maker)?;
         // What it alone has is kept by the tier, which knows what that is.

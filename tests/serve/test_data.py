@@ -6,6 +6,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from programs import require
@@ -201,6 +202,41 @@ def test_nothing_else_is_lost_with_a_damaged_page_outside_flash(tmp_path, kind):
         assert len(said) >= 2
     assert serve((torture.WRITE, 1, b"\x61"), (torture.TRIM, 2, b""))[0] == [0, 0]
     assert serve(*read) == ([b"\x51", b"\x61", b"\x00", b"\x54"], [])
+
+
+def test_an_interrupt_ends_the_making_of_a_file_and_leaves_nothing(tmp_path):
+    data = tmp_path / "drive.data"
+    command = [sys.executable, "-m", "flashkeel", "serve", "nbd", "sim:samsung-860-evo"]
+    command += ["--listen", f"unix:{tmp_path / 'nbd'}", "--data", data]
+    server = subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, text=True)
+    begun = time.monotonic()
+    while not any(path.stat().st_blocks > 4096 for path in tmp_path.glob(".drive.data.*.new")):
+        assert time.monotonic() < begun + 60
+        time.sleep(0.01)
+    server.send_signal(signal.SIGINT)
+    _, said = server.communicate(timeout=10)
+    assert server.returncode == 130, said
+    assert list(tmp_path.glob("*.data*")) == list(tmp_path.glob(".*")) == []
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (lambda path: path.unlink(), "it was found deleted"),
+        (lambda path: os.truncate(path, 4096), "it was found cut short, to 4096 bytes of "),
+    ],
+)
+def test_serving_ends_where_its_file_is_deleted_or_cut_short(drive, harm, words):
+    server = drive.start()
+    client = torture.Client(drive.path)
+    client.ask(torture.READ, 1, 0, 4096)
+    assert client.answer() == (0, 1)
+    harm(drive.data)
+    # Nobody asks for anything.
+    _, said = server.communicate(timeout=20)
+    assert server.returncode == 1
+    assert f"{drive.data}: {words}" in said
+    assert "Traceback" not in said
 
 
 def test_a_file_system_without_room_ends_serving_with_status_1(drive):

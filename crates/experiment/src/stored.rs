@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
 use flashkeel_device::{DeviceConfig, Found, Page, Place, Ssd};
@@ -82,8 +82,7 @@ impl Target {
             }
             refused => Error::Input(format!("{name}: {refused}")),
         };
-        let read = &mut |fraction| progress("scan", fraction);
-        let opened = open(&header, read).map_err(refused)?;
+        let opened = open(&header, progress).map_err(refused)?;
         let progress = RefCell::new(progress);
         let probing = &mut |fraction| (progress.borrow_mut())("probe", fraction);
         match opened {
@@ -91,8 +90,20 @@ impl Target {
                 let sections = RefCell::new(Sections::of(&parts, Vec::new()));
                 let device = self.made_of(seed, &store, &sections, None, probing, &mut |config, seed| {
                     let mut ssd = steady_state(config, seed, cache_dir, &mut **progress.borrow_mut())?;
-                    ssd.keep_data_in(store.media(sections.borrow_mut().next()));
-                    Ok(ssd)
+                    let mut told = 0;
+                    let watch = &mut |fraction| {
+                        // What is made durable cannot be interrupted: 16 MiB at a time, about.
+                        told += 1;
+                        if told % 32 == 0 {
+                            store.sync();
+                        }
+                        (progress.borrow_mut())("write", fraction)
+                    };
+                    let media = store.media(sections.borrow_mut().next());
+                    match ssd.keep_data_in(media, watch) {
+                        ControlFlow::Continue(()) => Ok(ssd),
+                        ControlFlow::Break(()) => Err(Unmade::Interrupted),
+                    }
                 })?;
                 store.complete().map_err(refused)?;
                 Ok(Stored { device, store, now: Time::ZERO })

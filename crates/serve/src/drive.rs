@@ -210,16 +210,15 @@ impl<L: Leaf> Drive<L> {
     fn offer(&mut self, now: Time) {
         while let Some(request) = self.waiting.front() {
             match self.device.submit(now, request, &mut self.data) {
-                Submit::Accepted => {
-                    if let Some(inside) = &mut self.inside[request.id.0 as usize] {
-                        inside.taken = now;
-                    }
-                }
+                Submit::Accepted => {}
                 Submit::Busy => return,
                 Submit::Refused(status) => {
                     let ledger = flashkeel_engine::Ledger::ZERO;
                     self.completions.push(Completion { id: request.id, time: now, status, ledger });
                 }
+            }
+            if let Some(inside) = &mut self.inside[request.id.0 as usize] {
+                inside.taken = now;
             }
             self.waiting.pop_front();
         }

@@ -7,6 +7,16 @@ use crate::Disk;
 /// Bytes put together at most.
 const MOST: usize = 256 << 10;
 
+/// Parts of the file in which writes follow one another.
+#[derive(Clone, Copy)]
+pub(crate) enum Part {
+    Pages,
+    Places,
+    Slots,
+    Held,
+    Trims,
+}
+
 /// Bytes that are still to be written.
 #[derive(Debug, Default)]
 pub(crate) struct Area {

@@ -36,6 +36,13 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// If the system does not say.
     fn bytes(&self) -> io::Result<u64>;
+
+    /// Looks whether it is there for whoever opens it next, with `least` bytes: while it is open
+    /// it is written and read whatever has become of it.
+    ///
+    /// # Errors
+    /// What has become of it, a sentence.
+    fn look(&self, least: u64) -> io::Result<()>;
 }
 
 impl Disk for File {
@@ -57,6 +64,19 @@ impl Disk for File {
 
     fn bytes(&self) -> io::Result<u64> {
         Ok(self.metadata()?.len())
+    }
+
+    fn look(&self, least: u64) -> io::Result<()> {
+        let found = self.metadata()?;
+        if found.nlink() == 0 {
+            return Err(io::Error::other("it was found deleted"));
+        }
+        match found.len() {
+            bytes if bytes < least => {
+                Err(io::Error::other(format!("it was found cut short, to {bytes} bytes of {least}")))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

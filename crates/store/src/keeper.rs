@@ -14,9 +14,10 @@ use std::sync::{Arc, Mutex};
 use flashkeel_device::{Lpn, Place};
 use flashkeel_engine::{Keeper, PageBytes};
 
+use crate::area::Part;
 use crate::layout::PAGE_BYTES;
 use crate::records::{Held, PLACE_BYTES, Record, TRIM_BYTES, Trim, checksum};
-use crate::store::{Part, Shared, lock};
+use crate::store::{Shared, lock};
 
 /// Pages that are handed over at a time before somebody begins to synchronise, so that they can
 /// be given up.

@@ -6,7 +6,7 @@ use flashkeel_device::{Cycle, MediumShape, Page};
 use serde::{Deserialize, Serialize};
 
 use crate::records::{CYCLE_BYTES, Held, PLACE_BYTES, Programmed, Record, TRIM_BYTES, Trim, checksum};
-use crate::{Disk, Refused};
+use crate::{Disk, Refused, Watch};
 
 /// The first bytes of the file.
 const MAGIC: &[u8; 16] = b"flashkeel data\r\n";
@@ -192,29 +192,63 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    /// Writes that no record has been written yet.
-    pub fn write_none(&self, disk: &dyn Disk) -> io::Result<()> {
-        write_none::<_, Cycle>(disk, self.cycles, self.shape.blocks())?;
-        write_none::<_, Programmed>(disk, self.places, self.shape.ppns)?;
-        write_none::<_, Trim>(disk, self.trims, self.shape.lpns)?;
-        write_none::<_, Held>(disk, self.slots, self.shape.slots)
+    /// Bytes of records.
+    fn record_bytes(&self) -> u64 {
+        let SectionShape { lpns, ppns, slots, .. } = self.shape;
+        let of = |count: u32, bytes: usize| u64::from(count) * bytes as u64;
+        of(self.shape.blocks(), CYCLE_BYTES)
+            + of(ppns, PLACE_BYTES)
+            + of(lpns, TRIM_BYTES)
+            + of(slots, PLACE_BYTES)
     }
 }
 
-/// The same of so many records from `offset` on.
-fn write_none<const BYTES: usize, R: Record<BYTES>>(
-    disk: &dyn Disk,
-    offset: u64,
-    count: u32,
-) -> io::Result<()> {
-    let per_chunk = (CHUNK / BYTES) as u32;
-    let mut chunk = Vec::with_capacity(CHUNK);
-    for first in (0..count).step_by(per_chunk as usize) {
-        chunk.clear();
-        (first..first + per_chunk.min(count - first)).for_each(|index| chunk.extend(R::none(index)));
-        disk.write_at(&chunk, offset + u64::from(first) * BYTES as u64)?;
+/// Writes that no record has been written yet.
+pub(crate) fn write_none(disk: &dyn Disk, sections: &[Section], watch: &mut Watch<'_>) -> io::Result<()> {
+    let total = sections.iter().map(Section::record_bytes).sum();
+    let mut blank = Blank { disk, watch, chunk: Vec::with_capacity(CHUNK), unsynced: 0, done: 0, total };
+    for at in sections {
+        blank.write::<_, Cycle>(at.cycles, at.shape.blocks())?;
+        blank.write::<_, Programmed>(at.places, at.shape.ppns)?;
+        blank.write::<_, Trim>(at.trims, at.shape.lpns)?;
+        blank.write::<_, Held>(at.slots, at.shape.slots)?;
     }
     Ok(())
+}
+
+/// Bytes that are written at most before they are made durable, which nobody can break off.
+const MOST_UNSYNCED: usize = 16 << 20;
+
+/// Records that have not been written, which are being written.
+struct Blank<'a, 'b> {
+    disk: &'a dyn Disk,
+    watch: &'a mut Watch<'b>,
+    chunk: Vec<u8>,
+    unsynced: usize,
+    done: u64,
+    total: u64,
+}
+
+impl Blank<'_, '_> {
+    /// So many of a kind, from `offset` on.
+    fn write<const BYTES: usize, R: Record<BYTES>>(&mut self, offset: u64, count: u32) -> io::Result<()> {
+        let per_chunk = (CHUNK / BYTES) as u32;
+        for first in (0..count).step_by(per_chunk as usize) {
+            self.chunk.clear();
+            (first..first + per_chunk.min(count - first)).for_each(|index| self.chunk.extend(R::none(index)));
+            self.disk.write_at(&self.chunk, offset + u64::from(first) * BYTES as u64)?;
+            self.unsynced += self.chunk.len();
+            if self.unsynced >= MOST_UNSYNCED {
+                self.disk.sync()?;
+                self.unsynced = 0;
+            }
+            self.done += self.chunk.len() as u64;
+            if (self.watch)("format", self.done as f64 / self.total as f64).is_break() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

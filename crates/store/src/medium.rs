@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use flashkeel_device::{BlockId, Cycle, Lpn, Medium, Page, Place, Ppn};
 
+use crate::area::Part;
 use crate::layout::PAGE_BYTES;
 use crate::records::{Held, PLACE_BYTES, Programmed, Record, TRIM_BYTES, Trim, checksum};
-use crate::store::{Part, Shared, lock};
+use crate::store::{Shared, lock};
 
 /// A section of a store.
 pub(crate) struct SectionMedium {

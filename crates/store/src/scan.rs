@@ -61,7 +61,7 @@ pub(crate) fn scan(disk: &dyn Disk, wanted: &Header, watch: &mut Watch<'_>) -> R
     let has_read = |bytes: usize| {
         let (read, watch) = &mut *watching.borrow_mut();
         *read += bytes as u64;
-        watch((*read as f64 / total as f64).min(1.0))
+        watch("scan", (*read as f64 / total as f64).min(1.0))
     };
     let (mut last_epoch, mut damage, mut broken_off) = (synced.number, Damage::default(), Vec::new());
     let mut scanned =

@@ -10,11 +10,11 @@ use flashkeel_device::{Cycle, Found, Medium};
 use flashkeel_engine::{Keeper, Time};
 
 use crate::agreed::Agreed;
-use crate::area::Area;
+use crate::area::{Area, Part};
 use crate::disk::{self, Naming};
 use crate::error::same;
 use crate::keeper::{Kept, SectionKeeper};
-use crate::layout::{EPOCHS, Header, PAGE_BYTES, Section};
+use crate::layout::{self, EPOCHS, Header, PAGE_BYTES, Section};
 use crate::medium::SectionMedium;
 use crate::records::{CYCLE_BYTES, Epoch, Record, checksum};
 use crate::syncer::{Syncer, Wake};
@@ -36,8 +36,9 @@ pub enum Opened {
     Old(Store, Vec<Found>, Time),
 }
 
-/// Is told which part of a file has been read, and may break off.
-pub type Watch<'a> = dyn FnMut(f64) -> ControlFlow<()> + 'a;
+/// Is told what is done with a file, `format` or `scan`, and which part of that has been, and may
+/// break it off.
+pub type Watch<'a> = dyn FnMut(&'static str, f64) -> ControlFlow<()> + 'a;
 
 /// How far synchronisation has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,7 +47,8 @@ pub struct Synced(u32);
 impl Store {
     /// The store at a path, which nobody else may use, for a device like this. `wake` is
     /// called, from another thread, whenever something has been synchronised; without it
-    /// that is waited for on the spot. `watch` is told how much of what there is has been read.
+    /// that is waited for on the spot. `watch` is told how much has been read, or written of a new
+    /// one.
     ///
     /// # Errors
     /// Why the file is not used: it is then left as it is.
@@ -59,7 +61,7 @@ impl Store {
         match disk::open(path)? {
             disk::Place::New(file, naming) => {
                 file.set_len(header.bytes())?;
-                let mut store = Store::create(Arc::new(file), header, wake)?;
+                let mut store = Store::create(Arc::new(file), header, wake, watch)?;
                 store.naming = Some(naming);
                 Ok(Opened::New(store))
             }
@@ -67,19 +69,23 @@ impl Store {
         }
     }
 
-    /// A new one, on a disk of zeros.
+    /// A new one, on a disk of zeros. `watch` is told how much of what it begins with has been
+    /// written.
     ///
     /// # Errors
-    /// If the disk cannot be written.
-    pub fn create(disk: Arc<dyn Disk>, header: &Header, wake: Option<Wake>) -> Result<Store, Refused> {
+    /// If the disk cannot be written, or `watch` breaks it off.
+    pub fn create(
+        disk: Arc<dyn Disk>,
+        header: &Header,
+        wake: Option<Wake>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Store, Refused> {
         disk.write_at(&header.encode(), 0)?;
         for place in EPOCHS {
             disk.write_at(&Epoch::none(0), place)?;
         }
         let (sections, end) = header.sections();
-        for section in &sections {
-            section.write_none(&*disk)?;
-        }
+        layout::write_none(&*disk, &sections, watch)?;
         let sections = sections.into_iter().map(SectionState::new).collect();
         Ok(Store::over(disk, sections, end, 0, wake))
     }
@@ -110,7 +116,7 @@ impl Store {
         epoch: u32,
         wake: Option<Wake>,
     ) -> Store {
-        let syncer = Syncer::new(Arc::clone(&disk), epoch, wake);
+        let syncer = Syncer::new(Arc::clone(&disk), end, epoch, wake);
         let shared = Shared {
             disk,
             syncer,
@@ -233,6 +239,11 @@ impl Store {
         Synced(self.lock().syncer.synced())
     }
 
+    /// Makes durable all that the media have been told before it goes on.
+    pub fn sync(&self) {
+        self.lock().sync_now();
+    }
+
     /// What has failed first: what was told since cannot be relied on, and nothing is written any
     /// more.
     pub fn fault(&self) -> Option<io::Error> {
@@ -338,16 +349,6 @@ impl SectionState {
             agreed: Agreed::default(),
         }
     }
-}
-
-/// Parts of the file in which writes follow one another.
-#[derive(Clone, Copy)]
-pub(crate) enum Part {
-    Pages,
-    Places,
-    Slots,
-    Held,
-    Trims,
 }
 
 impl Shared {

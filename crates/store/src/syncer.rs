@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use flashkeel_engine::Time;
 
@@ -11,7 +12,10 @@ use crate::error::same;
 use crate::layout::EPOCHS;
 use crate::records::{Epoch, Record};
 
-/// What is called from another thread whenever an epoch has ended.
+/// How often it is looked whether the disk is still there, where nothing is synchronised.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What is called from another thread whenever an epoch has ended, or something has failed.
 pub(crate) type Wake = Box<dyn Fn() + Send>;
 
 /// Ends epochs, in a thread of its own or at once.
@@ -22,6 +26,8 @@ pub(crate) struct Syncer {
 
 struct Shared {
     disk: Arc<dyn Disk>,
+    /// How long it is at least.
+    bytes: u64,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -39,11 +45,12 @@ struct State {
 }
 
 impl Syncer {
-    /// After so many epochs have ended. Without `wake` it works at once.
-    pub fn new(disk: Arc<dyn Disk>, synced: u32, wake: Option<Wake>) -> Syncer {
+    /// Of a disk of so many bytes at least, after so many epochs have ended. Without `wake` it
+    /// works at once.
+    pub fn new(disk: Arc<dyn Disk>, bytes: u64, synced: u32, wake: Option<Wake>) -> Syncer {
         let wanted = Epoch { number: synced, now: Time::ZERO };
         let state = Mutex::new(State { wanted, synced, failed: None, is_over: false });
-        let shared = Arc::new(Shared { disk, state, changed: Condvar::new() });
+        let shared = Arc::new(Shared { disk, bytes, state, changed: Condvar::new() });
         let thread = wake.map(|wake| {
             let shared = Arc::clone(&shared);
             thread::spawn(move || shared.work(&*wake))
@@ -104,6 +111,14 @@ impl Drop for Syncer {
     }
 }
 
+impl State {
+    fn fail(&mut self, error: io::Error) {
+        self.failed.get_or_insert(error);
+        // Nothing is known to have been made durable, and nothing will be.
+        self.wanted.number = self.synced;
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -113,30 +128,38 @@ impl Shared {
         loop {
             let state = self.lock();
             let idles = |state: &mut State| !state.is_over && state.synced >= state.wanted.number;
-            let state =
-                self.changed.wait_while(state, idles).unwrap_or_else(|poisoned| poisoned.into_inner());
+            let waited = self.changed.wait_timeout_while(state, LOOK, idles);
+            let (state, waited) = waited.unwrap_or_else(|poisoned| poisoned.into_inner());
             if state.is_over {
                 return;
             }
             let epoch = state.wanted;
+            let has_failed = state.failed.is_some();
             drop(state);
-            self.end(epoch);
+            if !waited.timed_out() {
+                self.end(epoch);
+            } else if has_failed || self.look() {
+                continue;
+            }
             wake();
         }
+    }
+
+    /// Whether the disk is still there.
+    fn look(&self) -> bool {
+        self.disk.look(self.bytes).map_err(|error| self.lock().fail(error)).is_ok()
     }
 
     fn end(&self, epoch: Epoch) {
         // The record is of use only where it says what is so: it comes after.
         let record = EPOCHS[epoch.number as usize % EPOCHS.len()];
         let ended = self.disk.sync().and_then(|()| self.disk.write_at(&epoch.encode(0), record));
+        // What nobody can open any more is not durable.
+        let ended = ended.and_then(|()| self.disk.look(self.bytes));
         let mut state = self.lock();
         match ended {
             Ok(()) => state.synced = epoch.number,
-            Err(error) => {
-                state.failed = Some(error);
-                // Nothing is known to have been made durable, and nothing will be.
-                state.wanted.number = state.synced;
-            }
+            Err(error) => state.fail(error),
         }
         drop(state);
         self.changed.notify_all();

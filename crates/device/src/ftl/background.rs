@@ -1,6 +1,8 @@
 //! What the FTL asks of those who have flash operations done in the background,
 //! and how it gets from an entry of the table of tasks to the code behind it.
 
+use std::ops::ControlFlow;
+
 use flashkeel_engine::Time;
 
 use super::relocation::Relocation;
@@ -297,10 +299,15 @@ macro_rules! dispatch {
                 $($(<super::$module::$Work>::data_kept(self);)?)+
             }
 
-            /// The same, in a `medium`, which is told what there is.
-            pub fn keep_data_in(&mut self, medium: Box<dyn super::Medium>) {
-                self.tables.keep_data_in(medium);
+            /// The same, in a `medium`, which is told what there is, as far as `watch` lets it.
+            pub fn keep_data_in(
+                &mut self,
+                medium: Box<dyn super::Medium>,
+                watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+            ) -> ControlFlow<()> {
+                self.tables.keep_data_in(medium, watch)?;
                 $($(<super::$module::$Work>::data_kept(self);)?)+
+                ControlFlow::Continue(())
             }
 
             /// Makes an empty partition that of what has been found in a `medium`. Returns

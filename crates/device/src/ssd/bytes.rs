@@ -3,7 +3,7 @@
 //! read, or its look-up in memory, is served.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use flashkeel_engine::{Arena, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Time};
 
@@ -76,13 +76,20 @@ impl Ssd {
     }
 
     /// From now on what pages hold lies in `media`, one for each partition: zeros, until
-    /// others are written. The device must be at rest.
-    pub fn keep_data_in(&mut self, media: Vec<Box<dyn Medium>>) {
+    /// others are written. The device must be at rest. `watch` is told the fraction of what
+    /// there is that they know; where it breaks that off, the device is of no use any more.
+    pub fn keep_data_in(
+        &mut self,
+        media: Vec<Box<dyn Medium>>,
+        watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         self.bytes = Some(Bytes::default());
-        self.partitions
-            .iter_mut()
-            .zip(media)
-            .for_each(|(partition, medium)| partition.ftl.keep_data_in(medium));
+        let count = media.len() as f64;
+        for (index, (partition, medium)) in self.partitions.iter_mut().zip(media).enumerate() {
+            let of_all = &mut |fraction: f64| watch((index as f64 + fraction) / count);
+            partition.ftl.keep_data_in(medium, of_all)?;
+        }
+        ControlFlow::Continue(())
     }
 
     /// Makes a device to which nothing has happened the one whose `media` these are, one

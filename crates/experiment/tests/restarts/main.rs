@@ -76,7 +76,7 @@ impl Document {
                 Some(film) => Store::resume(Arc::new(film.clone()), header, None, watch),
                 None => {
                     let film = &*film.insert(Film::of_zeros(header.bytes()));
-                    Store::create(Arc::new(film.clone()), header, None).map(Opened::New)
+                    Store::create(Arc::new(film.clone()), header, None, watch).map(Opened::New)
                 }
             },
             None,

@@ -1,3 +1,4 @@
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 use flashkeel_engine::{Limits, Wake};
@@ -5,9 +6,10 @@ use flashkeel_store::{Disk, Header};
 
 use super::*;
 
-/// A device that ends at once what it takes, and takes so many requests.
+/// A device that ends at once what it takes, and takes so many requests, unless it refuses all.
 struct Prompt {
     room: usize,
+    refuses: bool,
     taken: Vec<Request>,
     status: Status,
     ended: Vec<Completion>,
@@ -21,6 +23,9 @@ impl Leaf for Prompt {
     fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena) -> Submit {
         if self.room == 0 {
             return Submit::Busy;
+        }
+        if self.refuses {
+            return Submit::Refused(self.status);
         }
         self.room -= 1;
         let ledger = flashkeel_engine::Ledger::ZERO;
@@ -70,16 +75,22 @@ impl Disk for Memory {
     fn bytes(&self) -> io::Result<u64> {
         Ok(self.bytes.lock().unwrap().len() as u64)
     }
+
+    fn look(&self, _least: u64) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn store(disk: &Arc<Memory>) -> Store {
     let header = Header::new(1 << 20, vec![], "", "").expect("a header");
     let disk: Arc<dyn Disk> = Arc::<Memory>::clone(disk);
-    Store::create(disk, &header, Some(Box::new(|| {}))).expect("a store")
+    Store::create(disk, &header, Some(Box::new(|| {})), &mut |_, _| ControlFlow::Continue(()))
+        .expect("a store")
 }
 
 fn drive(room: usize, store: Option<Store>) -> Drive<Prompt> {
-    Drive::new(Time::ZERO, Prompt { room, taken: vec![], status: Status::Ok, ended: vec![] }, store)
+    let device = Prompt { room, refuses: false, taken: vec![], status: Status::Ok, ended: vec![] };
+    Drive::new(Time::ZERO, device, store)
 }
 
 fn ask(kind: Kind, cookie: u64, length: u32) -> Ask<'static> {
@@ -196,6 +207,17 @@ fn a_long_trim_ends_with_the_first_piece_that_fails() {
     drive.give_piece(Time(1));
     assert_eq!(answered(&mut drive, Time(1)), [7]);
     assert!(drive.is_idle() && !drive.has_piece());
+}
+
+#[test]
+fn a_piece_that_is_refused_is_not_taken_before_the_last_has_ended() {
+    let mut drive = drive(100, None);
+    assert!(drive.submit(Time::ZERO, 0, &ask(Kind::Trim, 7, 3 * MIB)).is_none());
+    drive.give_piece(Time(10));
+    assert!(answered(&mut drive, Time(20)).is_empty());
+    (drive.device.refuses, drive.device.status) = (true, Status::ReadOnly);
+    drive.give_piece(Time(30));
+    assert_eq!(answered(&mut drive, Time(30)), [7]);
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn fresh(config: &DeviceConfig) -> Ssd {
 
 /// The device that a disk holds.
 pub fn open(film: &Film, config: &DeviceConfig) -> Result<(Ssd, Store, Time), Refused> {
-    open_watched(film, config, &mut |_| ControlFlow::Continue(()))
+    open_watched(film, config, &mut |_, _| ControlFlow::Continue(()))
 }
 
 /// The same; `watch` is told how much has been read.
@@ -198,9 +198,11 @@ impl Subject for Drive {
         let mut ssd = fresh(&self.0);
         let _ = ssd.precondition(&mut |_| ControlFlow::Continue(()));
         let film = if self.1 { Film::slow } else { Film::of_zeros }(header(&ssd).bytes());
-        let mut store = Store::create(Arc::new(film.clone()), &header(&ssd), wake(&film))
-            .expect("a disk that does not fail");
-        ssd.keep_data_in(store.media(0..ssd.media().len()));
+        let mut store = Store::create(Arc::new(film.clone()), &header(&ssd), wake(&film), &mut |_, _| {
+            ControlFlow::Continue(())
+        })
+        .expect("a disk that does not fail");
+        let _ = ssd.keep_data_in(store.media(0..ssd.media().len()), &mut |_| ControlFlow::Continue(()));
         store.complete().expect("a disk that does not fail");
         (ssd, store, film)
     }

@@ -1,5 +1,6 @@
 //! When blocks that were erased may be programmed again.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -19,7 +20,8 @@ fn an_erase_is_synchronised_before_anybody_waits_for_it() {
         let _ = wake.send(());
     });
     let film = Arc::new(Film::of_zeros(header.bytes()));
-    let mut store = Store::create(film, &header, Some(wake)).expect("a store");
+    let mut store =
+        Store::create(film, &header, Some(wake), &mut |_, _| ControlFlow::Continue(())).expect("a store");
     store.complete().expect("it is whole");
     while awake.recv_timeout(Duration::from_millis(20)).is_ok() {}
     let before = store.synced();

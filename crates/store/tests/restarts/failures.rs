@@ -24,7 +24,9 @@ fn store() -> (Store, Film, Receiver<()>) {
         let _ = wake.send(());
     });
     let film = Film::of_zeros(header().bytes());
-    let mut store = Store::create(Arc::new(film.clone()), &header(), Some(wake)).expect("a store");
+    let mut store =
+        Store::create(Arc::new(film.clone()), &header(), Some(wake), &mut |_, _| ControlFlow::Continue(()))
+            .expect("a store");
     store.complete().expect("it is whole");
     rest(&awake);
     (store, film, awake)
@@ -66,7 +68,7 @@ fn what_was_flushed_outlasts_a_synchronisation_that_fails_before_the_host_loses_
         assert!(store.fault().is_some());
 
         let left = Arc::new(film.left(End::PowerLost, &mut Stream::new(case, "failure")));
-        let found = Store::resume(left, &header(), None, &mut |_| ControlFlow::Continue(()));
+        let found = Store::resume(left, &header(), None, &mut |_, _| ControlFlow::Continue(()));
         let Ok(Opened::Old(store, found, _)) = found else { panic!("it is there") };
         let is_first = |place: &Option<Place>| place.is_some_and(|place| place.lpn == Lpn(0));
         let ppn = found[0].places.iter().position(is_first).expect("it is found") as u32;
@@ -77,7 +79,9 @@ fn what_was_flushed_outlasts_a_synchronisation_that_fails_before_the_host_loses_
 #[test]
 fn nothing_is_written_after_a_failure_and_closing_says_so() {
     let film = Film::of_zeros(header().bytes());
-    let mut store = Store::create(Arc::new(film.clone()), &header(), None).expect("a store");
+    let mut store =
+        Store::create(Arc::new(film.clone()), &header(), None, &mut |_, _| ControlFlow::Continue(()))
+            .expect("a store");
     store.complete().expect("it is whole");
     let flash = &mut store.media(0..1)[0];
     film.fail_once();
@@ -95,7 +99,9 @@ fn nothing_is_written_after_a_failure_and_closing_says_so() {
 #[test]
 fn a_page_is_damaged_wherever_it_is_copied_once_its_record_cannot_be_read() {
     let film = Film::of_zeros(header().bytes());
-    let mut store = Store::create(Arc::new(film.clone()), &header(), None).expect("a store");
+    let mut store =
+        Store::create(Arc::new(film.clone()), &header(), None, &mut |_, _| ControlFlow::Continue(()))
+            .expect("a store");
     store.complete().expect("it is whole");
     let flash = &mut store.media(0..1)[0];
     flash.erase(BlockId(0), erased(1));
@@ -120,7 +126,7 @@ fn a_page_is_damaged_wherever_it_is_copied_once_its_record_cannot_be_read() {
     assert_eq!(flash.read(Ppn(0)).map(|page| page[0]), Some(9));
     store.close(Time::ZERO).expect("serving goes on");
 
-    let found = Store::resume(Arc::new(film), &header(), None, &mut |_| ControlFlow::Continue(()));
+    let found = Store::resume(Arc::new(film), &header(), None, &mut |_, _| ControlFlow::Continue(()));
     let Ok(Opened::Old(store, found, _)) = found else { panic!("it is there") };
     assert_eq!(found[0].places[8], Some(place));
     let flash = &store.media(0..1)[0];

@@ -293,4 +293,8 @@ impl Disk for Film {
     fn bytes(&self) -> io::Result<u64> {
         Ok(self.state().bytes.length as u64)
     }
+
+    fn look(&self, _least: u64) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -40,7 +40,9 @@ fn page_bytes(page: usize, version: u64) -> PageBytes {
 impl Desk {
     fn new() -> Desk {
         let film = Film::of_zeros(header().bytes());
-        let mut store = Store::create(Arc::new(film.clone()), &header(), None).expect("no disk fails");
+        let mut store =
+            Store::create(Arc::new(film.clone()), &header(), None, &mut |_, _| ControlFlow::Continue(()))
+                .expect("no disk fails");
         store.complete().expect("no disk fails");
         let pages = vec![vec![None]; PAGES as usize];
         let (keeper, synced) = (store.keeper(0), store.synced());
@@ -92,7 +94,7 @@ impl Desk {
         self.store.settle(Time::ZERO);
         self.look();
         self.film = self.film.left(end, random);
-        let watch = &mut |_| ControlFlow::Continue(());
+        let watch = &mut |_, _| ControlFlow::Continue(());
         let opened = Store::resume(Arc::new(self.film.clone()), &header(), None, watch).expect("it is fit");
         let Opened::Old(mut store, mut found, _) = opened else { panic!("nothing is begun on a disk") };
         store.complete().expect("no disk fails");
@@ -148,7 +150,9 @@ fn a_page_of_the_write_buffer_that_changes_again_and_again_is_always_found() {
     let header = Header::new(8 * 4096, vec![shape.into()], "", "").expect("it has room");
     let places = u64::from(header.sections[0].slots);
     let film = Film::of_zeros(header.bytes());
-    let mut store = Store::create(Arc::new(film.clone()), &header, None).expect("no disk fails");
+    let mut store =
+        Store::create(Arc::new(film.clone()), &header, None, &mut |_, _| ControlFlow::Continue(()))
+            .expect("no disk fails");
     store.complete().expect("no disk fails");
     let mut medium = store.media(0..1).remove(0);
     for sequence in 1..=2 * places + 2 {
@@ -160,7 +164,7 @@ fn a_page_of_the_write_buffer_that_changes_again_and_again_is_always_found() {
         }
         for from_the_end in 0..2 {
             let film = film.with_one(from_the_end);
-            let watch = &mut |_| ControlFlow::Continue(());
+            let watch = &mut |_, _| ControlFlow::Continue(());
             let opened = Store::resume(Arc::new(film), &header, None, watch).expect("it is fit");
             let Opened::Old(_, found, _) = opened else { panic!("nothing is begun on a disk") };
             let newest = found[0].held.iter().map(|(place, _)| place.sequence).max();
@@ -176,13 +180,15 @@ fn pages_of_a_write_buffer_are_needed_until_they_are_held_again_whatever_other_s
     let shape = MediumShape { lpns: 8, ppns: 8, units_per_block: 8, held: 4 };
     let header = Header::new(2 * 8 * 4096, vec![shape.into(), shape.into()], "", "").expect("it has room");
     let resumed = |film: &Film| {
-        let watch = &mut |_| ControlFlow::Continue(());
+        let watch = &mut |_, _| ControlFlow::Continue(());
         let opened = Store::resume(Arc::new(film.clone()), &header, None, watch).expect("it is fit");
         let Opened::Old(store, found, _) = opened else { panic!("nothing is begun on a disk") };
         (store, found)
     };
     let film = Film::of_zeros(header.bytes());
-    let mut store = Store::create(Arc::new(film.clone()), &header, None).expect("no disk fails");
+    let mut store =
+        Store::create(Arc::new(film.clone()), &header, None, &mut |_, _| ControlFlow::Continue(()))
+            .expect("no disk fails");
     store.complete().expect("no disk fails");
     let mut media = store.media(0..2);
     let mut hold = |section: usize, entry: u32, sequence: u64| {
@@ -218,7 +224,9 @@ fn a_damaged_page_that_has_been_moved_is_found_damaged() {
     let shape = MediumShape { lpns: 8, ppns: 24, units_per_block: 8, held: 1 };
     let header = Header::new(8 * 4096, vec![shape.into()], "", "").expect("it has room");
     let film = Film::of_zeros(header.bytes());
-    let mut store = Store::create(Arc::new(film.clone()), &header, None).expect("no disk fails");
+    let mut store =
+        Store::create(Arc::new(film.clone()), &header, None, &mut |_, _| ControlFlow::Continue(()))
+            .expect("no disk fails");
     store.complete().expect("no disk fails");
     let mut medium = store.media(0..1).remove(0);
     let cycle = |erases| Cycle { erases, ..Cycle::default() };
@@ -235,7 +243,7 @@ fn a_damaged_page_that_has_been_moved_is_found_damaged() {
     store.settle(Time::ZERO);
     for seed in 0..40 {
         let film = film.left(End::PowerLost, &mut Stream::new(seed, "moved"));
-        let watch = &mut |_| ControlFlow::Continue(());
+        let watch = &mut |_, _| ControlFlow::Continue(());
         let opened = Store::resume(Arc::new(film), &header, None, watch).expect("it is fit");
         let Opened::Old(store, found, _) = opened else { panic!("nothing is begun on a disk") };
         let newest = (0..).zip(&found[0].places).filter(|(_, found)| **found == Some(place(2)));

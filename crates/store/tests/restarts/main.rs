@@ -81,13 +81,15 @@ fn reading_a_file_is_told_of_and_can_be_broken_off() {
     let config = device("plain");
     let film = World::of(&config).film().left(End::Killed, &mut Stream::new(1, "watched"));
     let mut told = Vec::new();
-    let go_on = &mut |fraction| {
+    let go_on = &mut |phase, fraction| {
+        assert_eq!(phase, "scan");
         told.push(fraction);
         ControlFlow::Continue(())
     };
     assert!(drives::open_watched(&film, &config, go_on).is_ok());
     assert!(told.is_sorted() && told[0] > 0.0 && told[told.len() - 1] == 1.0, "{told:?}");
-    let Err(Refused::Failed(error)) = drives::open_watched(&film, &config, &mut |_| ControlFlow::Break(()))
+    let Err(Refused::Failed(error)) =
+        drives::open_watched(&film, &config, &mut |_, _| ControlFlow::Break(()))
     else {
         panic!("it goes on");
     };

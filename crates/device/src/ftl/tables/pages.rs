@@ -9,6 +9,7 @@
 //! is and when that was written, so that the map can be made again from flash.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use flashkeel_engine::Holds;
@@ -118,6 +119,9 @@ impl Pages {
     }
 }
 
+/// Pages that a medium is told of between two looks whether to go on.
+const WATCH_EVERY: u32 = 1 << 14;
+
 impl Tables {
     /// From now on pages hold bytes: zeros, until others are written.
     pub fn keep_data(&mut self) {
@@ -130,17 +134,27 @@ impl Tables {
         self.pages = Some(pages);
     }
 
-    /// The same, in a `medium`, which is told what there is.
-    pub fn keep_data_in(&mut self, medium: Box<dyn Medium>) {
+    /// The same, in a `medium`, which is told what there is. `watch` is told the fraction of it
+    /// that it has been told, and may break that off.
+    pub fn keep_data_in(
+        &mut self,
+        medium: Box<dyn Medium>,
+        watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         self.keep_data();
-        let Some(pages) = &mut self.pages else { return };
+        let Some(pages) = &mut self.pages else { return ControlFlow::Continue(()) };
         pages.flash = Flash::Elsewhere(medium);
         // What is programmed is of the last cycle of its block.
         (0..self.blocks.len()).for_each(|block| self.note_cycle(BlockId(block)));
-        let Some(pages) = &mut self.pages else { return };
-        for ppn in (0..pages.out_of_band.len() as u32).map(Ppn) {
+        let Some(pages) = &mut self.pages else { return ControlFlow::Continue(()) };
+        let count = pages.out_of_band.len() as u32;
+        for ppn in (0..count).map(Ppn) {
             pages.flash.program(ppn, pages.place(ppn), None);
+            if ppn.0.is_multiple_of(WATCH_EVERY) {
+                watch(f64::from(ppn.0) / f64::from(count))?;
+            }
         }
+        ControlFlow::Continue(())
     }
 
     /// The same, in a medium in which pages have been found.

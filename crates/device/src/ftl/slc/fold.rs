@@ -27,7 +27,8 @@ pub struct Fold {
     /// Time without a request after which folding begins. It ends with the
     /// operations on their way when a request comes.
     pub idle_after: Span,
-    /// Fraction of `size` above which folding begins beside the host's work.
+    /// Fraction of `size` above which folding begins beside the host's work. It has garbage
+    /// collection's share of `debit`, which is at its least while no blocks are collected.
     pub start_above: f64,
     /// Fraction of `size` below which it ends again.
     pub stop_below: f64,

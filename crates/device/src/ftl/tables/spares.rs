@@ -113,7 +113,7 @@ impl Tables {
             *left -= 1;
             return Erased::Retired;
         }
-        if shrinks_by.is_some_and(|pages| self.shrink(domain, pages)) {
+        if shrinks_by.is_some_and(|pages| self.shrink(domain, pages, false)) {
             Erased::Retired
         } else {
             Erased::Freed
@@ -136,7 +136,7 @@ impl Tables {
         if *left > 0 {
             *left -= 1;
         } else if let Some(pages) = spares.layout.shrinks_by {
-            self.shrink(domain, pages);
+            self.shrink(domain, pages, true);
         }
     }
 
@@ -154,14 +154,15 @@ impl Tables {
         spares.is_at_end
     }
 
-    /// Takes room for so many pages from a domain, if it is not in use.
-    fn shrink(&mut self, domain: u32, pages: u32) -> bool {
+    /// Takes room for so many pages from a domain, if it is not in use. Of a block that
+    /// `has_retired` it was taken: what a trim had freed for it may be back after a power cut.
+    fn shrink(&mut self, domain: u32, pages: u32, has_retired: bool) -> bool {
         let known = self.spares.as_ref().and_then(|spares| spares.rooms[domain as usize]);
         let room = known.unwrap_or_else(|| Room {
             held: self.held_in(domain),
             most: self.pages_in(domain).count() as u32,
         });
-        let left = room.most.checked_sub(pages).filter(|&most| room.held <= most);
+        let left = room.most.checked_sub(pages).filter(|&most| has_retired || room.held <= most);
         if let Some(spares) = &mut self.spares {
             spares.rooms[domain as usize] = Some(Room { most: left.unwrap_or(room.most), ..room });
         }

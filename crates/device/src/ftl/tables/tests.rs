@@ -9,6 +9,7 @@ use crate::ftl::gc::movement::Manner;
 use crate::ftl::gc::rotation::Order;
 use crate::ftl::gc::{GcLayout, InvocationConfig, VictimConfig};
 use crate::ftl::slc::SlcLayout;
+use crate::ftl::tables::SparesLayout;
 use crate::ftl::{AllocationConfig, PartitionLayout, Policies, Shape, TaskLayouts, UpdateConfig};
 use crate::sched::Task;
 
@@ -207,6 +208,28 @@ fn a_block_without_data_holds_no_cold_data() {
     let block = fill(&mut blocks, 0, 1);
     erase(&mut blocks, block);
     assert_eq!(blocks.least_worn_cold(0), Some(second));
+}
+
+/// Once it was not, where a trim that had made room for it was lost with the power: later writes had
+/// room that was not there.
+#[test]
+fn a_block_found_to_have_retired_has_taken_room_though_all_of_it_is_held_again() {
+    let spares = SparesLayout { rated_cycles: 1.0, blocks: 0, shrinks_by: Some(14) };
+    let layout = PartitionLayout { spares: Some(spares), ..layout(false) };
+    let mut tables = Tables::new(&layout, &Shape::new(&layout, 0));
+    let mut lane = Lane::EMPTY;
+    (0..512).for_each(|lpn| _ = buffer(&mut tables, &mut lane, Lpn(lpn)));
+    flush(&mut tables, &mut lane);
+    let block = tables.blocks.open(0);
+    tables.blocks.close(block);
+    tables.blocks.choose(block);
+    tables.blocks.retire(block);
+    tables.count_retired(block);
+    tables.check();
+    (0..14).for_each(|lpn| tables.unmap(Lpn(lpn)));
+    assert!(!tables.takes(Lpn(0)), "there is less room than there was");
+    tables.unmap(Lpn(14));
+    assert!(tables.takes(Lpn(0)));
 }
 
 #[test]

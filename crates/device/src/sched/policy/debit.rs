@@ -46,7 +46,9 @@ macro_rules! settings {
                 $(#[$($min_doc)*])* pub $min: f64,
                 $(#[$($max_doc)*])* pub $max: f64,
             )?)+
-            /// A fixed share for garbage collection instead of the feedback.
+            /// A fixed share for garbage collection instead of the feedback. Of fewer slots than
+            /// there are chips it may leave some without collection for seconds, as a chip that gives
+            /// a slot back may take it again first; with many victims at once, for good.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub gc_static: Option<f64>,
             /// Share of map traffic; the host has what the background tasks leave.

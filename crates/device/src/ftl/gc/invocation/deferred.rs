@@ -1,6 +1,6 @@
 //! `deferred`: garbage collection runs beside the host, but begins with a block
-//! only while the channel has no work of the host; below `gc.force_below` free
-//! blocks it begins regardless (ttFlash's released simulator).
+//! only while the channel, or under `dynamic` allocation all of them, has no work of the
+//! host; below `gc.force_below` free blocks it begins regardless (ttFlash's released simulator).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

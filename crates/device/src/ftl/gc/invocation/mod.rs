@@ -8,7 +8,8 @@ flashkeel_config::axis! {
         /// As a task beside the host's, from the start to the stop threshold.
         Task(Task) in task = "task",
         /// Like `task`, but while `force_below` blocks are free beginning with a block only when
-        /// its channel has no work of the host. Queued moves of a block that has begun go on.
+        /// its channel has no work of the host, or under `dynamic` allocation none has. Queued
+        /// moves of a block that has begun go on.
         Deferred(Deferred) in deferred = "deferred",
         /// Like `task`, but keeping as many blocks free as the host is expected to need.
         Ahead(Ahead) in ahead = "ahead",

@@ -191,7 +191,7 @@ fn what_requests_took_may_be_unknown() {
     let cells = vec![Cells::Whole(&[1, 2, 3]), Cells::Some(&[1, 0, 1], &[7, 9])];
     let (written, text) = to_columns(&file_of(None, columns, cells));
     assert_eq!(written.response_times, 2);
-    assert!(text.ends_with("\n0,R,0,4096,7000\n1000,W,4096,4096,0\n2000,R,8192,4096,9000\n"), "{text}");
+    assert!(text.ends_with("\n0,R,0,4096,7000\n1000,W,4096,4096,\n2000,R,8192,4096,9000\n"), "{text}");
     for (other, count, why) in [
         ("more", 0, "column completed: unit is missing"),
         ("latency_us", 3, "column completed: unit is missing"),

@@ -379,4 +379,36 @@ mod tests {
         let [(0, read)] = bench.outbox.requests[..] else { panic!("{:?}", bench.outbox.requests) };
         assert_eq!((read.operation, read.lba, read.sectors), (Operation::Read, Lba(0), 16));
     }
+
+    /// Once what was on its way was forgotten, and nobody was served ever after.
+    #[test]
+    fn pages_are_restored_anew_after_a_power_cut_that_ends_what_waits_for_them() {
+        let Bench { mut mirror, mut data, mut outbox } = Bench::new();
+        let whole = (0..3).map(|page| (page, Box::new([page as u8; 4096]))).collect();
+        mirror.doubt(Time::ZERO, FoundPages { whole, damaged: Default::default() });
+        let read = Request::new(RequestId(7), Operation::Read, Lba(0), 8);
+        let _ = mirror.submit(Time::ZERO, &read, &mut data, &mut outbox);
+        assert_eq!(std::mem::take(&mut outbox.requests).len(), 6, "three pages to two copies");
+        mirror.cut_power(Time(10), &mut data, &mut outbox);
+        let [ended] = &std::mem::take(&mut outbox.completions)[..] else { panic!("one waits") };
+        assert_eq!((ended.id, ended.status), (read.id, Status::Aborted));
+        assert_eq!((mirror.next_event(), outbox.requests.len()), (Wake::at(Time(11)), 0));
+        mirror.advance(Time(11), &mut data, &mut outbox);
+        let writes = std::mem::take(&mut outbox.requests);
+        assert_eq!(writes.len(), 6, "{writes:?}");
+        for (copy, Request { id, lba, payload, .. }) in writes {
+            assert_eq!(data.read(payload, 8).expect("bytes")[0], (lba.0 / 8) as u8);
+            let (time, status, ledger) = (Time(20), Status::Ok, Ledger::ZERO);
+            mirror.completed(
+                time,
+                copy,
+                &mut Completion { id, time, status, ledger },
+                &mut data,
+                &mut outbox,
+            );
+        }
+        let _ = mirror.submit(Time(30), &read, &mut data, &mut outbox);
+        let [(_, served)] = outbox.requests[..] else { panic!("{:?}", outbox.requests) };
+        assert_eq!(served.operation, Operation::Read);
+    }
 }
